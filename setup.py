@@ -1,0 +1,48 @@
+"""Packaging of wikinav_jax. Tool settings (ruff, mypy, pytest) live in pyproject.toml."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+# Ranges admit Python 3.11 (jax 0.10 is its last line) up to 3.13 (newer jax).
+REQUIREMENTS = [
+    "absl-py>=2.1,<3",
+    "chex>=0.1.90,<0.2",  # rank checks in losses, trace counting in tests
+    "flax>=0.12,<0.13",
+    "jax>=0.10,<0.13",
+    "jinja2>=3.1,<4",  # the report page: templates with autoescaping
+    "ml-collections>=1.0,<2",
+    "numba>=0.62,<0.70",  # walk sampling and breadth-first search; NumPy is the fallback
+    "numpy>=2.0,<3",
+    "optax>=0.2.5,<0.3",
+    "orbax-checkpoint>=0.11.30,<0.13",
+    "pyahocorasick>=2.1,<3",  # title mentions in text (entity links)
+    "pyarrow>=18,<27",  # memory-mapped texts
+    "safetensors>=0.5,<1",
+    "scikit-learn>=1.5,<2",  # TF-IDF and truncated SVD
+    "tensorboardX>=2.6,<3",  # event files without TensorFlow
+    "tensorflow-datasets>=4.9.7,<5",
+    "tqdm>=4.66,<5",
+    "transformers>=4.56,<6",  # tokenizers and configs only; never torch
+]
+TEST_REQUIREMENTS = [
+    "mypy>=1.15,<3",
+    "pytest>=8.3,<10",
+    "pytest-xdist>=3.6,<4",
+    "ruff>=0.9,<1",
+    "selenium>=4.25,<5",  # drives a headless Chromium over the report page
+]
+
+setup(
+    name="wikinav_jax",
+    version="0.1.0",
+    description="Learn to find, walk to, weigh and explain evidence in linked text, in JAX.",
+    long_description=(Path(__file__).parent / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11,<3.14",
+    packages=find_packages(include=["wikinav_jax", "wikinav_jax.*"]),
+    package_data={"wikinav_jax.reports": ["templates/*"]},
+    install_requires=REQUIREMENTS,
+    extras_require={"test": TEST_REQUIREMENTS},
+)

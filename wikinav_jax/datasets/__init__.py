@@ -1,0 +1,1 @@
+"""Raw public formats to LinkedTextGraph. Never imports jax."""

@@ -1,0 +1,1 @@
+"""The navigation room: policies that follow links to a target (RFBC)."""

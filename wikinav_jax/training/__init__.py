@@ -1,0 +1,1 @@
+"""The training core: mesh, state, batches, checkpoints, metrics and the loop."""
