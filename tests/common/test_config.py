@@ -1,0 +1,69 @@
+"""Overrides and choices fail with the near names."""
+
+from __future__ import annotations
+
+import pytest
+from ml_collections import ConfigDict
+
+from wikinav_jax.common import config as config_lib
+from wikinav_jax.common.progress import progress, set_quiet
+from wikinav_jax.common.suggest import did_you_mean, near_names
+
+
+@pytest.fixture
+def config():
+    return ConfigDict({"seed": 0, "train": {"batch_size": 8, "num_steps": 10}})
+
+
+def test_flatten_keeps_order(config):
+    assert list(config_lib.flatten(config)) == [
+        ("seed", 0),
+        ("train.batch_size", 8),
+        ("train.num_steps", 10),
+    ]
+
+
+def test_known_overrides_pass(config):
+    argv = ["main", "--config.seed=3", "--config.train.batch_size=4", "--workdir=x", "-config=y"]
+    config_lib.check_override_names(config, argv)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--config.train.batchsize=4", r"Near names: train\.batch_size"),
+        ("--config.batch_size=4", r"Near names: train\.batch_size"),
+        ("--config.train=4", "is a group"),
+        ("--config.zzz=4", r"All fields: seed, train\.batch_size"),
+    ],
+)
+def test_unknown_overrides_list_near_names(config, argument, message):
+    with pytest.raises(config_lib.ConfigError, match=message):
+        config_lib.check_override_names(config, ["main", argument])
+
+
+def test_choices_and_ranges():
+    config_lib.check_choice("mode", "sample", ("sample", "argmax"))
+    with pytest.raises(config_lib.ConfigError, match=r"config\.mode='sampel'.*mean 'sample'"):
+        config_lib.check_choice("mode", "sampel", ("sample", "argmax"))
+    config_lib.check_range("budget", 0, 0)
+    with pytest.raises(config_lib.ConfigError, match=r"config\.budget=-1 must be at least 0"):
+        config_lib.check_range("budget", -1, 0)
+    with pytest.raises(config_lib.ConfigError, match="between 0 and 1"):
+        config_lib.check_range("dropout", float("nan"), 0, 1)
+
+
+def test_near_names():
+    known = ["Ireland", "Iceland", "Northern Ireland", "Physics"]
+    assert near_names("irland", known)[0] == "Ireland"
+    assert "Northern Ireland" in near_names("ireland", known)
+    assert did_you_mean("qqq", known) == ""
+    assert did_you_mean("Physic", known, limit=1) == " Did you mean 'Physics'?"
+
+
+def test_progress_is_silent_away_from_a_terminal(capsys):
+    assert list(progress(range(3), desc="x")) == [0, 1, 2]
+    set_quiet(True)
+    assert list(progress(range(3), desc="x")) == [0, 1, 2]
+    set_quiet(False)
+    assert capsys.readouterr().err == ""

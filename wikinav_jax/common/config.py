@@ -1,0 +1,63 @@
+"""Checks on configs that ml_collections leaves to us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ml_collections import ConfigDict
+
+from wikinav_jax.common.suggest import near_names
+
+
+class ConfigError(ValueError):
+    """A config or a flag that cannot be used; the message says what to change."""
+
+
+def flatten(config: ConfigDict, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields (dotted name, value) of every leaf field, in the config's order."""
+    for key, value in config.items():
+        if isinstance(value, ConfigDict):
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def check_override_names(config: ConfigDict, argv: Sequence[str]) -> None:
+    """Raises ConfigError for a `--config.a.b` in argv that is no field of `config`."""
+    known = dict(flatten(config))
+    for arg in argv:
+        name = arg.lstrip("-").partition("=")[0]
+        if not arg.startswith("-") or not name.startswith("config."):
+            continue
+        name = name.removeprefix("config.")
+        if name in known:
+            continue
+        if any(field.startswith(f"{name}.") for field in known):
+            fields = [field for field in known if field.startswith(f"{name}.")]
+            raise ConfigError(
+                f"config.{name} is a group, not a field: set one of its fields, for example "
+                f"--config.{fields[0]}=…"
+            )
+        near = near_names(name, known) or near_names(name.rpartition(".")[2], known)
+        hint = f" Near names: {', '.join(near)}." if near else ""
+        raise ConfigError(
+            f"config.{name} is no field of this config.{hint} All fields: {', '.join(known)}"
+        )
+
+
+def check_choice(field: str, value: str, choices: Sequence[str]) -> None:
+    """Raises ConfigError unless `value` is one of `choices`."""
+    if value not in choices:
+        near = near_names(value, choices, limit=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"config.{field}={value!r} is not one of {', '.join(choices)}.{hint}")
+
+
+def check_range(field: str, value: float, low: float | None, high: float | None = None) -> None:
+    """Raises ConfigError unless low <= value <= high (either bound may be None)."""
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
+        bounds = f"at least {low}" if high is None else f"between {low} and {high}"
+        if low is None:
+            bounds = f"at most {high}"
+        raise ConfigError(f"config.{field}={value} must be {bounds}")

@@ -1,0 +1,123 @@
+"""Command line: `python -m wikinav_jax.main --config=configs/NAME.py --workdir=DIR`.
+
+Flags only; the work is done by the room that `config.room` names.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from absl import app, flags, logging
+from ml_collections import ConfigDict, config_flags
+
+from wikinav_jax.common.config import ConfigError, check_override_names
+from wikinav_jax.common.progress import set_quiet
+from wikinav_jax.common.suggest import did_you_mean
+
+MODES = ("train", "evaluate", "explain", "build")
+
+_CONFIG = config_flags.DEFINE_config_file(
+    "config", None, "Experiment file; override a field by --config.a.b=VALUE.", lock_config=True
+)
+_WORKDIR = flags.DEFINE_string("workdir", None, "Folder for checkpoints, metrics and the report.")
+_MODE = flags.DEFINE_enum(
+    "mode", "train", MODES, "train also builds what is missing, evaluates and writes the report."
+)
+_QUIET = flags.DEFINE_bool("quiet", False, "No progress bars, warnings and errors only.")
+_COORDINATOR = flags.DEFINE_string(
+    "coordinator", None, "HOST:PORT of process 0, for a run over several processes ('auto' on TPU)."
+)
+_NUM_PROCESSES = flags.DEFINE_integer("num_processes", None, "How many processes run together.")
+_PROCESS_ID = flags.DEFINE_integer("process_id", None, "Which of them this is, from 0.")
+
+
+def _navigation() -> ModuleType:
+    from wikinav_jax.navigation import train
+
+    return train
+
+
+# Imported on use, so that the flags are read before jax is.
+ROOMS = {"navigation": _navigation}
+
+
+def run(config: ConfigDict, workdir: Path, mode: str) -> None:
+    """Runs one mode of the config's room; raises what the room raises."""
+    if config.room not in ROOMS:
+        raise ConfigError(
+            f"config.room={config.room!r} is not one of {', '.join(ROOMS)}."
+            + did_you_mean(config.room, ROOMS)
+        )
+    if _COORDINATOR.value:
+        from wikinav_jax.training.mesh import initialize_distributed
+
+        initialize_distributed(
+            coordinator_address=None if _COORDINATOR.value == "auto" else _COORDINATOR.value,
+            num_processes=_NUM_PROCESSES.value,
+            process_id=_PROCESS_ID.value,
+        )
+    elif _NUM_PROCESSES.value is not None or _PROCESS_ID.value is not None:
+        raise ConfigError("--num_processes and --process_id need --coordinator=HOST:PORT")
+    ROOMS[config.room]().run(config, workdir, mode)
+
+
+def _main(argv: list[str]) -> int:
+    if len(argv) > 1:
+        print(f"error: unexpected argument {argv[1]!r}; flags start with --", file=sys.stderr)
+        return 2
+    set_quiet(_QUIET.value)
+    logging.set_verbosity(logging.WARNING if _QUIET.value else logging.INFO)
+    workdir = Path(_WORKDIR.value).expanduser()
+    try:
+        run(_CONFIG.value, workdir, _MODE.value)
+    except (ValueError, OSError, LookupError, RuntimeError) as error:
+        # The message is for the user; the traceback, for whoever mends the code, goes to a file.
+        message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        print(f"error: {message}", file=sys.stderr)
+        if os.environ.get("WIKINAV_TRACEBACK"):
+            traceback.print_exc()
+        elif workdir.is_dir():
+            (workdir / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
+            print(f"(traceback: {workdir / 'error.log'})", file=sys.stderr)
+        else:
+            print("(WIKINAV_TRACEBACK=1 prints the traceback)", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command resumes from the last checkpoint", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parse_flags(argv: list[str]) -> list[str]:
+    """absl's parsing, with an error for unknown fields that lists the near names."""
+    try:
+        plain = [arg for arg in argv if not arg.lstrip("-").startswith("config.")]
+        flags.FLAGS(plain, known_only=True)
+        for required in ("config", "workdir"):
+            if flags.FLAGS[required].value is None:
+                raise ConfigError(
+                    f"--{required} is missing. Usage: python -m wikinav_jax.main "
+                    "--config=configs/quickstart.py --workdir=runs/quickstart"
+                )
+        if not isinstance(_CONFIG.value, ConfigDict):
+            path = flags.FLAGS["config"].config_filename
+            raise ConfigError(f"--config={path} could not be read: give the path of a config file")
+        check_override_names(_CONFIG.value, argv)
+        flags.FLAGS.unparse_flags()
+        return flags.FLAGS(argv)
+    except (flags.Error, ConfigError, OSError, AttributeError, TypeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def cli() -> None:
+    """The entry point."""
+    app.run(lambda argv: sys.exit(_main(argv)), flags_parser=_parse_flags)
+
+
+if __name__ == "__main__":
+    cli()
