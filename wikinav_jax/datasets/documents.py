@@ -71,7 +71,7 @@ class Document:
 
 
 def drop_overlaps(anchors: Iterable[Anchor]) -> tuple[Anchor, ...]:
-    """The anchors in the order of their start; of two that overlap the earlier, then longer, stays."""
+    """The anchors sorted by start; of two that overlap the earlier stays, or the longer one."""
     kept: list[Anchor] = []
     for anchor in sorted(anchors, key=lambda anchor: (anchor.start, -anchor.end)):
         if not kept or anchor.start >= kept[-1].end:
