@@ -1,0 +1,69 @@
+"""The reverse graph kept beside a saved graph, so that it is sorted once and then mapped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wikinav_jax.common.files import atomic_file, read_json, write_json
+from wikinav_jax.graph.csr import Adjacency, ReverseGraph, read_only, reverse_csr
+
+_META = "reverse.json"
+
+
+def load_or_build_reverse(
+    graph: Adjacency, path: Path | None, files: Mapping[str, Any] | None
+) -> ReverseGraph:
+    """Maps the cached reverse graph, or builds it and caches it where the directory is writable.
+
+    Args:
+      graph: the forward graph.
+      path: its directory; None keeps the result in memory only.
+      files: the `files` of its meta: the cache is valid only for the same forward arrays.
+    """
+    if path is None or files is None:
+        return ReverseGraph(*map(read_only, reverse_csr(graph)))
+    forward = [files["indptr.npy"]["sha256"], files["indices.npy"]["sha256"]]
+    cached = _load(path, forward)
+    if cached is not None:
+        return cached
+    built = ReverseGraph(*map(read_only, reverse_csr(graph)))
+    if os.access(path, os.W_OK):
+        _save(built, path, forward)
+        return _load(path, forward) or built
+    return built
+
+
+def _file_of(path: Path, name: str) -> Path:
+    return path / f"reverse_{name}.npy"
+
+
+def _save(reverse: ReverseGraph, path: Path, forward: list[str]) -> None:
+    # Two processes may do this at once. Their files are equal and each takes its name in one
+    # rename, and reverse.json comes last, so every interleaving leaves a whole cache.
+    sizes = {}
+    for name, array in reverse._asdict().items():
+        with atomic_file(_file_of(path, name)) as temporary, open(temporary, "wb") as file:
+            np.save(file, array, allow_pickle=False)
+        sizes[name] = _file_of(path, name).stat().st_size
+    write_json(path / _META, {"forward_sha256": forward, "bytes": sizes})
+
+
+def _load(path: Path, forward: list[str]) -> ReverseGraph | None:
+    """The cached reverse graph; None where it is absent, incomplete or of another graph."""
+    if not (path / _META).is_file():
+        return None
+    meta = read_json(path / _META)
+    if meta.get("forward_sha256") != forward:
+        return None
+    arrays = {}
+    for name in ReverseGraph._fields:
+        file = _file_of(path, name)
+        if not file.is_file() or file.stat().st_size != meta["bytes"].get(name):
+            return None
+        arrays[name] = read_only(np.load(file, mmap_mode="r", allow_pickle=False))
+    return ReverseGraph(**arrays)
