@@ -69,9 +69,9 @@ def csr_from_edges(
     order = np.argsort(src, kind="stable")
     return Csr(
         indptr=_indptr_of(src, num_nodes),
-        indices=dst[order].astype(np.int32),
-        edge_kind=kind[order].astype(np.uint8),
-        anchor=anchor[order].astype(np.uint16),
+        indices=read_only(dst[order].astype(np.int32)),
+        edge_kind=read_only(kind[order].astype(np.uint8)),
+        anchor=read_only(anchor[order].astype(np.uint16)),
     )
 
 
@@ -81,8 +81,8 @@ def reverse_csr(graph: Adjacency) -> ReverseGraph:
     edge = np.argsort(graph.indices, kind="stable")
     return ReverseGraph(
         indptr=_indptr_of(graph.indices, num_nodes),
-        indices=edge_sources(graph)[edge],
-        edge=edge.astype(np.int64, copy=False),
+        indices=read_only(edge_sources(graph)[edge]),
+        edge=read_only(edge.astype(np.int64, copy=False)),
     )
 
 
@@ -139,4 +139,4 @@ def read_only(array: np.ndarray) -> np.ndarray:
 def _indptr_of(keys: np.ndarray, num_nodes: int) -> np.ndarray:
     indptr = np.zeros(num_nodes + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=num_nodes), out=indptr[1:])
-    return indptr
+    return read_only(indptr)

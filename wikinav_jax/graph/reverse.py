@@ -26,12 +26,12 @@ def load_or_build_reverse(
       files: the `files` of its meta: the cache is valid only for the same forward arrays.
     """
     if path is None or files is None:
-        return ReverseGraph(*map(read_only, reverse_csr(graph)))
+        return reverse_csr(graph)
     forward = [files["indptr.npy"]["sha256"], files["indices.npy"]["sha256"]]
     cached = _load(path, forward)
     if cached is not None:
         return cached
-    built = ReverseGraph(*map(read_only, reverse_csr(graph)))
+    built = reverse_csr(graph)
     if os.access(path, os.W_OK):
         _save(built, path, forward)
         return _load(path, forward) or built

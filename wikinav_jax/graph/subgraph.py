@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wikinav_jax.graph.csr import csr_from_edges, edge_sources, read_only
-from wikinav_jax.graph.store import LinkedTextGraph, own_meta
+from wikinav_jax.graph.linked_text import LinkedTextGraph, own_meta
 
 
 def induced_subgraph(
@@ -45,7 +45,7 @@ def induced_subgraph(
     )
     articles, article = np.unique(graph.article[node_ids], return_inverse=True)
     part = LinkedTextGraph(
-        *map(read_only, csr),
+        **csr._asdict(),
         article=read_only(article.astype(np.int32)),
         blocks=graph.blocks.select(node_ids, articles),
         meta=own_meta(graph),
