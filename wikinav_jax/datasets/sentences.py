@@ -6,14 +6,16 @@ import re
 
 # Scripts written without spaces. One ideograph or kana counts as a word, and so do up to five
 # letters of Thai, Lao, Myanmar or Khmer: close to how subword tokenisers cut them.
-IDEOGRAPHS = (
+_IDEOGRAPHS = (
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _SOUTH_EAST_ASIAN = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _WORD = re.compile(
-    f"[{IDEOGRAPHS}]|[{_SOUTH_EAST_ASIAN}]{{1,5}}|[^\\s{IDEOGRAPHS}{_SOUTH_EAST_ASIAN}]+"
+    f"[{_IDEOGRAPHS}]|[{_SOUTH_EAST_ASIAN}]{{1,5}}|[^\\s{_IDEOGRAPHS}{_SOUTH_EAST_ASIAN}]+"
 )
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+
+_SPACELESS = re.compile(f"[{_IDEOGRAPHS}{_SOUTH_EAST_ASIAN}]")
 
 _CLOSERS = "\"'”’»›)\\]}」』】）〕》〉"
 # Terminators that need white space behind them, and full-width ones that need none.
@@ -46,6 +48,11 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 def has_words(text: str) -> bool:
     """Whether there is a letter or digit at all: rows of dashes or bullets are no text."""
     return _LETTER_OR_DIGIT.search(text) is not None
+
+
+def is_spaceless(character: str) -> bool:
+    """Whether words of this character's script stand without spaces between them."""
+    return character > "\u0dff" and _SPACELESS.match(character) is not None
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
