@@ -1,0 +1,303 @@
+"""Checkpointer: whole train states on disk, written while training runs on.
+
+`directory/STEP/` holds `state/` (Orbax arrays) and `run/metadata`, a small JSON of ours: format
+version, the identity of the run, the shape of every array, and the loop's progress. An Orbax
+folder takes its final name last, so one that a kill cut off is never mistaken for a checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import jax
+import orbax.checkpoint as ocp
+from orbax.checkpoint.checkpoint_managers import (
+    AnyPreservationPolicy,
+    LatestN,
+    PolicyCheckpointInfo,
+    PreservationContext,
+    PreservationPolicy,
+)
+
+from wikinav_jax.training.state import TrainState
+
+FORMAT = "wikinav_jax checkpoint"
+FORMAT_VERSION = 1
+_TEMPORARY = ".orbax-checkpoint-tmp"  # in the name of a folder that Orbax has not finished
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message names its path, what is wrong and the remedy."""
+
+
+class _Manager(ocp.CheckpointManager):
+    """Orbax's manager without its own questions to JAX's preemption service.
+
+    Orbax asks about old steps from a background thread. The service takes the step last asked
+    about as this process's position, so such a question can make it agree on a step that has
+    passed, and the run would never stop. SigtermWatch alone asks, once per step.
+    """
+
+    def reached_preemption(self, step: int) -> bool:
+        return False
+
+
+class _KeepBest(PreservationPolicy):
+    """Preserves the checkpoint with the best metric."""
+
+    def __init__(self, checkpointer: Checkpointer) -> None:
+        self._checkpointer = checkpointer
+
+    def should_preserve(
+        self, checkpoints: Sequence[PolicyCheckpointInfo], *, context: PreservationContext
+    ) -> Sequence[bool]:
+        best = self._checkpointer.best_step()
+        return [info.step == best for info in checkpoints]
+
+
+class Checkpointer:
+    """Saves and restores TrainStates in `directory`; keeps the last `keep`, and the best one.
+
+    `identity` is plain JSON that describes the run (such as the config's fields that shape the
+    model or the data): a checkpoint with another identity is refused, naming the fields that
+    differ. With `best_metric`, a checkpoint whose `metrics` have the best such value ("max" or
+    "min" by `best_mode`) is kept too; ties go to the later step. `read_only` neither makes nor
+    cleans the folder, for evaluating while another process trains.
+
+    All processes of a run call every method together. Raises CheckpointError for a folder that
+    holds something else, and ValueError for bad arguments.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        keep: int = 2,
+        identity: Mapping[str, Any] | None = None,
+        best_metric: str | None = None,
+        best_mode: str = "max",
+        read_only: bool = False,
+    ) -> None:
+        if keep < 1:
+            raise ValueError(f"keep={keep} is less than 1; a run needs its last checkpoint")
+        if best_mode not in ("max", "min"):
+            raise ValueError(f"best_mode={best_mode!r} is neither 'max' nor 'min'")
+        self.directory = Path(directory).absolute()
+        self.best_metric = best_metric
+        self._best_mode = best_mode
+        # As JSON would give it back (tuples become lists), so that it can be compared.
+        self._identity = json.loads(json.dumps(dict(identity or {})))
+        _check_folder(self.directory)
+        self._scores: dict[int, float] = {}
+        policies: list[PreservationPolicy] = [LatestN(keep)]
+        if best_metric is not None:
+            policies.append(_KeepBest(self))
+        self._manager = _Manager(
+            self.directory,
+            options=ocp.CheckpointManagerOptions(
+                create=not read_only,
+                read_only=read_only,
+                cleanup_tmp_directories=not read_only,
+                preservation_policy=AnyPreservationPolicy(policies),
+                save_root_metadata=False,
+                # Reads no file of the steps at opening: our own checks come first.
+                lightweight_initialize=True,
+            ),
+        )
+        if best_metric is not None:
+            for step in self._manager.all_steps():
+                self._note_score(step, self.read_run(step)["metrics"])
+
+    def latest_step(self) -> int | None:
+        """The last finished or started save, None when there is none."""
+        return self._manager.latest_step()
+
+    def best_step(self) -> int | None:
+        """The step with the best metric, None when no checkpoint has the metric."""
+        if not self._scores:
+            return None
+        sign = 1 if self._best_mode == "max" else -1
+        return max(self._scores, key=lambda step: (sign * self._scores[step], step))
+
+    def path_of(self, step: int) -> Path:
+        """The folder of a step's checkpoint."""
+        return self.directory / str(step)
+
+    def save(
+        self,
+        step: int,
+        state: TrainState,
+        *,
+        progress: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, float] | None = None,
+    ) -> None:
+        """Starts writing; returns when `state` may be changed or donated.
+
+        `progress` is plain JSON for the loop. Waits for the save before, and raises what went
+        wrong in it. Saving a step that is already there raises ValueError.
+        """
+        if step in self._manager.all_steps():
+            raise ValueError(f"{self.path_of(step)} already exists; a step is saved once")
+        metrics = dict(metrics or {})
+        run = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "step": step,
+            "identity": self._identity,
+            "arrays": _describe(state),
+            "progress": dict(progress or {}),
+            "metrics": metrics,
+        }
+        self._note_score(step, metrics)
+        self._manager.save(
+            step,
+            args=ocp.args.Composite(state=ocp.args.StandardSave(state), run=ocp.args.JsonSave(run)),
+            force=True,
+        )
+
+    def _note_score(self, step: int, metrics: Mapping[str, float]) -> None:
+        score = math.nan if self.best_metric is None else metrics.get(self.best_metric, math.nan)
+        if math.isfinite(score):
+            self._scores[step] = score
+
+    def read_run(self, step: int) -> dict[str, Any]:
+        """Our JSON beside the state of `step`, checked for format, version and identity."""
+        path = self.path_of(step)
+        file = path / "run" / "metadata"
+        if not file.is_file():
+            raise CheckpointError(
+                f"{path} is not a whole checkpoint of wikinav_jax: it has no run/metadata. "
+                f"{_REMEDY}"
+            )
+        try:
+            run = json.loads(file.read_bytes())
+        except ValueError as error:
+            raise CheckpointError(
+                f"{file} is not JSON, so truncated: {error}. {_REMEDY}"
+            ) from error
+        if not isinstance(run, dict) or run.get("format") != FORMAT:
+            raise CheckpointError(f"{file} was not written by wikinav_jax. {_REMEDY}")
+        if run["version"] != FORMAT_VERSION:
+            newer = run["version"] > FORMAT_VERSION
+            raise CheckpointError(
+                f"{path} has format version {run['version']}, this wikinav_jax reads version "
+                f"{FORMAT_VERSION}; {'upgrade wikinav_jax' if newer else 'use an older one'}, or "
+                "train in a new workdir"
+            )
+        if run["identity"] != self._identity:
+            differences = _differences(run["identity"], self._identity)
+            raise CheckpointError(
+                f"{path} belongs to another run; checkpoint against now: "
+                f"{'; '.join(differences)}. Use the same settings, or a new workdir"
+            )
+        return run
+
+    def restore_latest(self, template: TrainState) -> TrainState | None:
+        """The last state, or None when nothing was saved. See `restore`."""
+        step = self.latest_step()
+        return None if step is None else self.restore(step, template)
+
+    def restore(self, step: int, template: TrainState) -> TrainState:
+        """The state saved at `step`, placed like `template` (on whatever devices that is on).
+
+        Raises CheckpointError when it is truncated, foreign, or of another shape. There is no
+        falling back to an older step in silence: the error says how to do so.
+        """
+        path = self.path_of(step)
+        run = self.read_run(step)
+        differences = _differences(run["arrays"], _describe(template))
+        if differences:
+            raise CheckpointError(
+                f"{path} holds another model or optimizer; checkpoint against now: "
+                f"{'; '.join(differences)}. Use the settings it was trained with, or a new workdir"
+            )
+        abstract = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding),
+            template,
+        )
+        try:
+            restored = self._manager.restore(
+                step, args=ocp.args.Composite(state=ocp.args.StandardRestore(abstract))
+            )
+        except (ValueError, TypeError, KeyError, OSError) as error:
+            reason = str(error).strip().splitlines()[0][:300]
+            raise CheckpointError(
+                f"{path} cannot be read, so truncated or damaged ({type(error).__name__}: "
+                f"{reason}). {_REMEDY}"
+            ) from error
+        return restored["state"]
+
+    def wait(self) -> None:
+        """Blocks until the save under way is whole on disk; raises what went wrong in it."""
+        self._manager.wait_until_finished()
+
+    def close(self) -> None:
+        """Waits and ends the background threads."""
+        self._manager.close()
+
+    def __enter__(self) -> Checkpointer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+_REMEDY = (
+    "Delete this folder to resume from the checkpoint before it (or from the start), or restore it "
+    "from a copy"
+)
+
+
+def _check_folder(directory: Path) -> None:
+    """Refuses a path that is a file, or a folder with anything but checkpoints in it."""
+    if not directory.exists():
+        return
+    if not directory.is_dir():
+        raise CheckpointError(f"{directory} is a file; checkpoints need a folder of their own")
+    foreign = sorted(
+        entry.name
+        for entry in directory.iterdir()
+        if not (entry.is_dir() and (entry.name.isdecimal() or _TEMPORARY in entry.name))
+    )
+    if foreign:
+        raise CheckpointError(
+            f"{directory} is not a checkpoint folder of wikinav_jax: it holds {foreign[:5]}; name "
+            "a new or empty folder"
+        )
+
+
+def _describe(state: TrainState) -> dict[str, str]:
+    """Path -> "dtype[shape]" of every array, for saying in words how two states differ."""
+    return {
+        jax.tree_util.keystr(path, simple=True, separator="/"): f"{leaf.dtype}{list(leaf.shape)}"
+        for path, leaf in jax.tree_util.tree_leaves_with_path(state)
+    }
+
+
+def _differences(old: Any, new: Any, name: str = "", limit: int = 6) -> list[str]:
+    """`name: old -> new` for every differing entry of two JSON-like values, at most `limit`."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        found = []
+        for key in sorted({*old, *new}):
+            path = f"{name}.{key}" if name else str(key)
+            if key not in old:
+                found.append(f"{path}: absent -> {json.dumps(new[key])}")
+            elif key not in new:
+                found.append(f"{path}: {json.dumps(old[key])} -> absent")
+            else:
+                found += _differences(old[key], new[key], path, limit + 1)
+        if len(found) > limit:
+            found = [*found[:limit], f"and {len(found) - limit} more"]
+        return found
+    return [] if old == new else [f"{name}: {json.dumps(old)} -> {json.dumps(new)}"]
