@@ -33,7 +33,7 @@ _TEMPORARY = ".orbax-checkpoint-tmp"  # in the name of a folder that Orbax has n
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be used; the message names its path, what is wrong and the remedy."""
+    """A checkpoint that cannot be used; says which path, what is wrong and the remedy."""
 
 
 class _Manager(ocp.CheckpointManager):

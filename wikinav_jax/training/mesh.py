@@ -8,6 +8,7 @@ replicated. This replaces `pmap`: JAX sees one global computation and splits it 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ def make_mesh(devices: Sequence[Any] | None = None) -> Mesh:
 def _contiguous_by_process(devices: Any) -> bool:
     """Whether each process's devices stand side by side."""
     owners = [device.process_index for device in devices]
-    changes = sum(left != right for left, right in zip(owners, owners[1:], strict=False))
+    changes = sum(left != right for left, right in itertools.pairwise(owners))
     return changes == len(set(owners)) - 1
 
 
@@ -123,7 +124,7 @@ def shard_rows(mesh: Mesh, table: Any) -> jax.Array:
     """
     rows = -(-table.shape[0] // mesh.size) * mesh.size
 
-    def block(index: tuple[slice, ...]) -> np.ndarray:
+    def block(index: Any) -> np.ndarray:
         start, stop, _ = index[0].indices(rows)
         part = np.asarray(table[start : min(stop, table.shape[0])])
         padding = [(0, stop - start - part.shape[0])] + [(0, 0)] * (part.ndim - 1)

@@ -127,16 +127,16 @@ class MetricWriter:
 
     def write(self, step: int, split: str, values: Mapping[str, float]) -> None:
         """One row per value. A value that is not finite (a mean over nothing) gets no row."""
-        rows = [
-            {"step": step, "split": split, "name": name, "value": float(value)}
-            for name, value in values.items()
-            if math.isfinite(value)
-        ]
-        if not self._active or not rows:
+        finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
+        if not self._active or not finite:
             return
+        rows = [
+            {"step": step, "split": split, "name": name, "value": value}
+            for name, value in finite.items()
+        ]
         with open(self.path, "a", encoding="utf-8") as file:
             file.write("".join(map(_line, rows)))
-        self.write_scalars(step, {f"{split}/{row['name']}": row["value"] for row in rows})
+        self.write_scalars(step, {f"{split}/{name}": value for name, value in finite.items()})
 
     def write_scalars(self, step: int, values: Mapping[str, float]) -> None:
         """TensorBoard only: for times and speeds."""
