@@ -1,8 +1,9 @@
 """Checkpointer: whole train states on disk, written while training runs on.
 
 `directory/STEP/` holds `state/` (Orbax arrays) and `run/metadata`, a small JSON of ours: format
-version, the identity of the run, the shape of every array, and the loop's progress. An Orbax
-folder takes its final name last, so one that a kill cut off is never mistaken for a checkpoint.
+version, the identity of the run, the shape of every array, and the loop's progress. A folder takes
+its final name last, so one that a kill cut off is never mistaken for a checkpoint; and the size
+and hash of every file of `state/` are written with it, so that later damage is found and named.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from orbax.checkpoint.checkpoint_managers import (
     PreservationPolicy,
 )
 
+from wikinav_jax.common.files import read_json, sha256_of, write_json
 from wikinav_jax.training.state import TrainState
 
 FORMAT = "wikinav_jax checkpoint"
 FORMAT_VERSION = 1
+_LISTING = "files.json"  # path in state/ -> [bytes, sha256]
 _TEMPORARY = ".orbax-checkpoint-tmp"  # in the name of a folder that Orbax has not finished
 
 
@@ -46,6 +49,24 @@ class _Manager(ocp.CheckpointManager):
 
     def reached_preemption(self, step: int) -> bool:
         return False
+
+
+class _VerifiedHandler(ocp.StandardCheckpointHandler):
+    """Orbax's array writer, which also lists what it wrote.
+
+    `finalize` runs in the background on one process, when all files are complete and before the
+    folder takes its final name.
+    """
+
+    def finalize(self, directory: Any) -> None:
+        super().finalize(directory)
+        root = Path(directory)
+        files = sorted(path for path in root.rglob("*") if path.is_file())
+        listed = {
+            path.relative_to(root).as_posix(): [path.stat().st_size, sha256_of(path)]
+            for path in files
+        }
+        write_json(root / _LISTING, listed)
 
 
 class _KeepBest(PreservationPolicy):
@@ -98,8 +119,14 @@ class Checkpointer:
         policies: list[PreservationPolicy] = [LatestN(keep)]
         if best_metric is not None:
             policies.append(_KeepBest(self))
+        registry = ocp.handlers.DefaultCheckpointHandlerRegistry()
+        arrays, run = _VerifiedHandler(), ocp.JsonCheckpointHandler()
+        registry.add("state", ocp.args.StandardSave, arrays)
+        registry.add("state", ocp.args.StandardRestore, arrays)
+        registry.add("run", ocp.args.JsonSave, run)
         self._manager = _Manager(
             self.directory,
+            handler_registry=registry,
             options=ocp.CheckpointManagerOptions(
                 create=not read_only,
                 read_only=read_only,
@@ -217,20 +244,16 @@ class Checkpointer:
                 f"{path} holds another model or optimizer; checkpoint against now: "
                 f"{'; '.join(differences)}. Use the settings it was trained with, or a new workdir"
             )
+        damage = _damage(path / "state")
+        if damage:
+            raise CheckpointError(f"{path} is truncated or damaged: {damage}. {_REMEDY}")
         abstract = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding),
             template,
         )
-        try:
-            restored = self._manager.restore(
-                step, args=ocp.args.Composite(state=ocp.args.StandardRestore(abstract))
-            )
-        except (ValueError, TypeError, KeyError, OSError) as error:
-            reason = str(error).strip().splitlines()[0][:300]
-            raise CheckpointError(
-                f"{path} cannot be read, so truncated or damaged ({type(error).__name__}: "
-                f"{reason}). {_REMEDY}"
-            ) from error
+        restored = self._manager.restore(
+            step, args=ocp.args.Composite(state=ocp.args.StandardRestore(abstract))
+        )
         return restored["state"]
 
     def wait(self) -> None:
@@ -275,6 +298,26 @@ def _check_folder(directory: Path) -> None:
             f"{directory} is not a checkpoint folder of wikinav_jax: it holds {foreign[:5]}; name "
             "a new or empty folder"
         )
+
+
+def _damage(folder: Path) -> str:
+    """What is wrong with the files of a `state/` folder; empty when all is as it was written."""
+    listing = folder / _LISTING
+    if not listing.is_file():
+        return f"{listing} is missing"
+    try:
+        listed = read_json(listing)
+    except ValueError as error:
+        return str(error)
+    for name, (size, digest) in listed.items():
+        path = folder / name
+        if not path.is_file():
+            return f"{path} is missing"
+        if path.stat().st_size != size:
+            return f"{path} has {path.stat().st_size} bytes instead of {size}"
+        if sha256_of(path) != digest:
+            return f"the content of {path} has changed"
+    return ""
 
 
 def _describe(state: TrainState) -> dict[str, str]:
