@@ -236,19 +236,27 @@ def open_block_table(path: Path) -> BlockTable:
 
 def _strings(name: str, values: Sequence[str]) -> pa.Array:
     try:
-        return pa.array(values, pa.large_string(), from_pandas=False)
+        array = pa.array(values, pa.large_string())
     except (UnicodeEncodeError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        for position, value in enumerate(values):
-            if not isinstance(value, str):
-                raise ValueError(f"{name}[{position}] is {value!r}, not a string") from error
-            try:
-                value.encode("utf-8")
-            except UnicodeEncodeError:
-                raise ValueError(
-                    f"{name}[{position}] holds a lone surrogate ({value[:40]!r}): it is not valid "
-                    "Unicode; decode the source with errors='replace'"
-                ) from error
-        raise
+        raise _bad_string(name, values) from error
+    if array.null_count:
+        raise _bad_string(name, values)
+    return array
+
+
+def _bad_string(name: str, values: Sequence[str]) -> ValueError:
+    """The error for the first value that is no string, or not valid Unicode."""
+    for position, value in enumerate(values):
+        if not isinstance(value, str):
+            return ValueError(f"{name}[{position}] is {value!r}, not a string")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            return ValueError(
+                f"{name}[{position}] holds a lone surrogate ({value[:40]!r}), which is not valid "
+                "Unicode; decode the source with errors='replace'"
+            )
+    return ValueError(f"{name} cannot be stored as text")
 
 
 def _check_titles(titles: Sequence[str]) -> None:

@@ -182,8 +182,7 @@ class LinkedTextGraph:
         A title that looks like a number wins over the id.
 
         Raises:
-          KeyError: nothing has that name; the message suggests near titles.
-          IndexError: the id is out of range.
+          KeyError: nothing has that name (the message suggests near titles) or that id.
         """
         if isinstance(title_or_id, str):
             position = pc.index(self.blocks.titles, title_or_id).as_py()
@@ -197,7 +196,8 @@ class LinkedTextGraph:
                     + f" Give one of the {self.num_articles:,} titles, or a node id such as '#12'."
                 )
             title_or_id = int(digits)
-        self._check_node(title_or_id)
+        if not 0 <= title_or_id < self.num_nodes:
+            raise KeyError(f"node {title_or_id} does not exist: ids are 0..{self.num_nodes - 1}")
         return int(title_or_id)
 
     def reverse(self) -> ReverseGraph:
