@@ -20,7 +20,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
-from wikinav_jax.navigation.decoding import check_decoding
+from wikinav_jax.navigation.decoding import NO_ACTION, check_decoding
 from wikinav_jax.navigation.device_graph import DeviceGraph, out_degree
 from wikinav_jax.navigation.types import NodeFeatures, Scorer
 from wikinav_jax.navigation.walkers import (
@@ -45,6 +45,7 @@ class Walks:
     outcome: np.ndarray  # int8 [P], an index into OUTCOMES
     steps: np.ndarray  # int32 [P], moves made
     path: np.ndarray  # int32 [P, L], nodes stood at; NO_NODE after the last
+    rank: np.ndarray  # int32 [P, L], place of the link taken from there; see choose_ranks
 
     @property
     def success(self) -> np.ndarray:
@@ -96,6 +97,7 @@ def run_episodes(
             outcome=np.full(num_episodes, BUDGET, np.int8),
             steps=np.zeros(num_episodes, np.int32),
             path=start[:, None],
+            rank=np.full((num_episodes, 1), NO_ACTION, np.int32),
         )
     episodes = _spread(mesh, start, target)
     begin, loop = _programs(mesh, budget, slots)
@@ -111,14 +113,14 @@ def run_episodes(
         spec = ordinary
         if int(widest) > capacity:
             spec = dataclasses.replace(ordinary, low=capacity, capacity=_next_power(int(widest)))
-    outcome, steps, path = _fetch(mesh, (state.outcome, state.steps, state.path), num_episodes)
-    if (outcome == BROKEN).any():
-        bad = int(np.argmax(outcome == BROKEN))
+    walks = _fetch(mesh, state, num_episodes)
+    if (walks.outcome == BROKEN).any():
+        bad = int(np.argmax(walks.outcome == BROKEN))
         raise ValueError(
             f"the policy gave NaN or infinite logits in episode {bad} (from node {start[bad]} to "
             f"{target[bad]}); its parameters or the features of the graph are broken"
         )
-    return Walks(outcome=outcome, steps=steps, path=path)
+    return walks
 
 
 def _next_power(number: int) -> int:
@@ -164,11 +166,17 @@ def _spread(mesh: Mesh, start: np.ndarray, target: np.ndarray) -> Episodes:
     )
 
 
-def _fetch(mesh: Mesh, tree: Any, num_episodes: int) -> tuple[np.ndarray, ...]:
+def _fetch(mesh: Mesh, state: State, num_episodes: int) -> Walks:
     """Results of all devices (and processes) on this host, in the episodes' order."""
-    outcome, steps, path = jax.device_get(_gather(mesh)(tree))
-    path = path.reshape(mesh.size, -1, path.shape[1])[:, :-1].reshape(-1, path.shape[1])
-    return outcome[:num_episodes], steps[:num_episodes], path[:num_episodes]
+    found = jax.device_get(_gather(mesh)((state.outcome, state.steps, state.path, state.rank)))
+
+    def whole(rows: np.ndarray) -> np.ndarray:
+        """Without the spare row at the end of each device's part."""
+        parts = rows.reshape(mesh.size, -1, rows.shape[1])[:, :-1]
+        return parts.reshape(-1, rows.shape[1])[:num_episodes]
+
+    outcome, steps, path, rank = found
+    return Walks(outcome[:num_episodes], steps[:num_episodes], whole(path), whole(rank))
 
 
 @functools.cache

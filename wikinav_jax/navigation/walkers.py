@@ -17,7 +17,13 @@ import jax.numpy as jnp
 from flax import struct
 
 from wikinav_jax.graph.linked_text import EdgeKind
-from wikinav_jax.navigation.decoding import ALL_VISITED, NOT_FINITE, Decoding, choose_ranks
+from wikinav_jax.navigation.decoding import (
+    ALL_VISITED,
+    NO_ACTION,
+    NOT_FINITE,
+    Decoding,
+    choose_ranks,
+)
 from wikinav_jax.navigation.device_graph import DeviceGraph, expand, out_degree
 from wikinav_jax.navigation.types import (
     AT_START,
@@ -74,6 +80,7 @@ class State(struct.PyTreeNode):
     outcome: Array  # int8 [P]
     steps: Array  # int32 [P]
     path: Array  # int32 [P + 1, L]; the last row takes the writes of free slots
+    rank: Array  # int32 [P + 1, L], place of the link taken from path[p, t]; see choose_ranks
 
 
 class Episodes(struct.PyTreeNode):
@@ -105,6 +112,7 @@ def initial_state(episodes: Episodes, budget: int, num_slots: int) -> State:
         outcome=jnp.full(rows, WALKING, jnp.int8),
         steps=jnp.zeros(rows, jnp.int32),
         path=jnp.full((rows + 1, budget + 1), NO_NODE, jnp.int32),
+        rank=jnp.full((rows + 1, budget + 1), NO_ACTION, jnp.int32),
     )
 
 
@@ -235,6 +243,7 @@ def move(
         outcome=state.outcome.at[finished].set(outcome.astype(jnp.int8), mode="drop"),
         steps=state.steps.at[finished].set(step, mode="drop"),
         path=state.path.at[jnp.where(stepped, row, rows), step].set(node),
+        rank=state.rank.at[jnp.where(stepped, row, rows), slots.step].set(rank),
     )
 
 
