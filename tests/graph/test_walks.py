@@ -228,6 +228,24 @@ def test_large_batches_follow_edges(backend, non_backtracking):
 
 
 @both_backends
+def test_draws_of_neighbouring_walkers_and_steps_are_independent(backend):
+    ring = ring_graph(10)
+    walks = sample_forward_walks(
+        ring, np.zeros(4_000, int), 8, np.random.default_rng(8), backend=backend
+    )
+    # Which of the two edges was taken, as +1 or -1: uncorrelated at every small lag.
+    coin = 1.0 - 2.0 * (walks.edges % 2)
+    for walker_lag in range(-2, 3):
+        for step_lag in range(3):
+            if (walker_lag, step_lag) == (0, 0):
+                continue
+            other = np.roll(coin, -walker_lag, axis=0)[:, step_lag:]
+            products = coin[:, : 8 - step_lag] * other
+            z = products.sum() / np.sqrt(products.size)
+            assert abs(z) < 4, (walker_lag, step_lag, z)
+
+
+@both_backends
 def test_walks_are_a_function_of_the_seed(backend):
     graph = random_graph(100, 1_000)
 
