@@ -1,0 +1,158 @@
+"""What people read for the names that code writes: methods, decodings, metrics, tasks, splits."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """How a metric is shown."""
+
+    label: str
+    fraction: bool = False  # lies in [0, 1] and is shown in per cent
+    higher_is_better: bool | None = True  # None: neither, so nothing is set in bold
+    decimals: int = 2  # of what is no fraction
+
+
+_METRICS = {
+    "success": MetricName("Success", fraction=True),
+    "spl": MetricName("SPL", fraction=True),
+    # Over successes only: a method that reaches just the near targets looks short.
+    "mean_steps": MetricName("Mean steps", higher_is_better=None, decimals=1),
+    "accuracy": MetricName("Accuracy", fraction=True),
+    "roc_auc": MetricName("ROC AUC", fraction=True),
+    "pr_auc": MetricName("PR AUC", fraction=True),
+    "mrr": MetricName("MRR", fraction=True),
+    "hits": MetricName("Hits", fraction=True),
+    "recall": MetricName("Recall", fraction=True),
+    "precision": MetricName("Precision", fraction=True),
+    "f1": MetricName("F1", fraction=True),
+    "exact_match": MetricName("Exact match", fraction=True),
+    "loss": MetricName("Loss", higher_is_better=False),
+}
+_METHODS = {
+    "rfbc": "RFBC",
+    "rl": "RL",
+    "random": "Random",
+    "greedy": "Greedy",
+    "greedy_no_revisit": "Greedy without revisits",
+    "greedy_without_revisits": "Greedy without revisits",
+    "random_no_revisit": "Random without revisits",
+    "random_dfs": "Random DFS",
+    "greedy_dfs": "Greedy DFS",
+    "feed_forward": "Feed-forward",
+    "r2d2": "R2D2",
+    "bm25": "BM25",
+}
+_DECODINGS = {
+    "sample": "Sampled",
+    "sampled": "Sampled",
+    "argmax": "Argmax",
+    "no_revisit": "Without revisits",
+    "beam": "Beam search",
+    "dfs": "Depth first",
+}
+_SPLITS = {
+    "eval": "held-out graph",
+    "evaluation": "held-out graph",
+    "held_out": "held-out graph",
+    "test": "test split",
+    "validation": "validation split",
+    "train": "training graph",
+}
+_KINDS = {
+    "hyperlink": ("↗", "link"),
+    "entity": ("◇", "mention"),
+    "next": ("↓", "next block"),
+    "previous": ("↑", "previous block"),
+}
+_BASELINE_PREFIXES = ("random", "greedy", "human", "bm25", "tfidf", "tf_idf", "prior", "oracle")
+_NOTHING = ("", "-", "–", "none")
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.casefold()).strip("_")
+
+
+def _plain(name: str) -> str:
+    """`name` with underscores as spaces and a capital first letter."""
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def metric_name(metric: str) -> MetricName:
+    """How `metric` is shown; 'hits@10' is looked up as 'hits'; unknown ones are plain numbers."""
+    stem, at, k = metric.partition("@")
+    known = _METRICS.get(_key(stem))
+    if known is None:
+        return MetricName(_plain(metric), higher_is_better=None)
+    return dataclasses.replace(known, label=f"{known.label}{at}{k}")
+
+
+def method_label(method: str) -> str:
+    """A method's name for people."""
+    return _METHODS.get(_key(method), method.replace("_", " "))
+
+
+def decoding_label(decoding: str) -> str:
+    """A decoding's name for people; empty when the method has none."""
+    if decoding.strip().casefold() in _NOTHING:
+        return ""
+    return _DECODINGS.get(_key(decoding), _plain(decoding))
+
+
+def split_label(split: str) -> str:
+    """A split's name for people."""
+    return _SPLITS.get(_key(split), split.replace("_", " "))
+
+
+def task_label(task: str) -> str:
+    """A task's name for people: '5_step' is '5-step'."""
+    counted = re.fullmatch(r"(\d+)[ _-]?steps?", task, re.IGNORECASE)
+    return f"{counted[1]}-step" if counted else _plain(task)
+
+
+def dataset_label(dataset: str) -> str:
+    """A data set's name for people."""
+    return _plain(dataset)
+
+
+def kind_label(kind: str) -> tuple[str, str]:
+    """(symbol, word) of a kind of edge."""
+    return _KINDS.get(_key(kind), ("·", kind))
+
+
+def is_baseline(method: str) -> bool:
+    """Whether `method` is one to compare with, by its name, rather than a learned one."""
+    return _key(method).startswith(_BASELINE_PREFIXES)
+
+
+def _order(name: str, known: dict[str, str]) -> int:
+    keys = list(known)
+    return keys.index(_key(name)) if _key(name) in known else len(keys)
+
+
+def decoding_order(decoding: str) -> tuple[int, str]:
+    """Sort key: sampled, argmax, without revisits, …, then by name."""
+    return _order(decoding, _DECODINGS), decoding
+
+
+def metric_order(metric: str) -> tuple[int, list[tuple[int, str]]]:
+    """Sort key: success, SPL, mean steps, …, then by name."""
+    stem = _key(metric.partition("@")[0])
+    keys = list(_METRICS)
+    return keys.index(stem) if stem in keys else len(keys), natural(metric)
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sort key under which '5-step' comes before '10-step', and numbers before words."""
+    parts = re.findall(r"\d+|\D+", name.casefold())
+    return [(int(part), "") if part.isdigit() else (1 << 62, part) for part in parts]
+
+
+def split_order(split: str) -> tuple[int, str]:
+    """Sort key: held-out figures first, training figures last."""
+    return {"training graph": 2}.get(split_label(split), int(_key(split) not in _SPLITS)), split
