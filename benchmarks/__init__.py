@@ -1,0 +1,1 @@
+"""Timings as paired ratios: each script prints a table and writes JSON."""
