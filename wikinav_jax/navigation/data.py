@@ -1,0 +1,216 @@
+"""From a config to the graphs that are walked and the features of their nodes; all on the host.
+
+Axes: N nodes of a graph, d width of phi.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import jax
+import numpy as np
+from absl import logging
+from jax.experimental import multihost_utils
+from ml_collections import ConfigDict
+
+from wikinav_jax.common.config import check_range
+from wikinav_jax.common.files import fingerprint
+from wikinav_jax.datasets.catalog import load_graph
+from wikinav_jax.graph.linked_text import LinkedTextGraph
+from wikinav_jax.graph.subgraph import split_by_article
+from wikinav_jax.navigation.features import prepare_vectors
+from wikinav_jax.text.encode import load_block_encoder, with_titles
+from wikinav_jax.text.features import FeatureTable, build_table, text_hash
+from wikinav_jax.text.lsa import Lsa, fit_lsa
+
+_ENCODER_CHUNK = 512  # texts between two saves of a slow encoder
+_LSA_CHUNK = 8192
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A graph and what is known of its nodes."""
+
+    graph: LinkedTextGraph
+    node_ids: np.ndarray  # int64 [N], the nodes of the whole graph
+    vectors: np.ndarray  # float32 [N, d], phi before any reading of the graph
+
+
+@dataclass(frozen=True)
+class NavigationData:
+    """The whole graph and its disjoint halves; features are fitted on `train` alone."""
+
+    all: Part
+    train: Part
+    eval: Part
+
+    def part(self, name: str) -> Part:
+        """The part of that name: "all", "train" or "eval"."""
+        part: Part = getattr(self, name)
+        return part
+
+
+def cache_folder(config: ConfigDict) -> Path:
+    """Where graphs and features are kept between runs."""
+    folder = config.cache_dir or os.environ.get("WIKINAV_CACHE") or "~/.cache/wikinav_jax"
+    return Path(folder).expanduser()
+
+
+def first_process_first(build: Callable[[], T]) -> T:
+    """Runs `build` in process 0, then in the others, which find its files already there."""
+    if jax.process_count() == 1:
+        return build()
+    result = build() if jax.process_index() == 0 else None
+    multihost_utils.sync_global_devices("wikinav_jax first_process_first")
+    return result if result is not None else build()
+
+
+def prepare(config: ConfigDict) -> NavigationData:
+    """Loads or builds the graph, splits it, and loads or builds the features.
+
+    Raises what the loader of the data set raises (FileNotFoundError, ValueError), and ValueError
+    for a split or features that cannot be.
+    """
+    return first_process_first(lambda: _prepare(config))
+
+
+def _prepare(config: ConfigDict) -> NavigationData:
+    cache = cache_folder(config)
+    data_dir = Path(config.data_dir).expanduser() if config.data_dir else None
+    graph = load_graph(
+        config.dataset.name,
+        data_dir=data_dir,
+        cache_dir=cache,
+        options=config.dataset.options.to_dict(),
+    )
+    if graph.num_articles < 2:
+        raise ValueError(
+            f"the graph has {graph.num_articles} article; training and evaluation need disjoint "
+            "halves of at least one article each: choose a larger corpus"
+        )
+    (train_graph, train_ids), (eval_graph, eval_ids) = split_by_article(
+        graph, tuple(config.split.fractions), config.split.seed
+    )
+    vectors = _features(config, cache, graph, train_ids)
+    logging.info(
+        "%s: %d blocks, %d links; halves of %d and %d blocks with %d and %d links; "
+        "features %d wide",
+        config.dataset.name,
+        graph.num_nodes,
+        graph.num_edges,
+        train_graph.num_nodes,
+        eval_graph.num_nodes,
+        train_graph.num_edges,
+        eval_graph.num_edges,
+        vectors.shape[1],
+    )
+    return NavigationData(
+        all=Part(graph, np.arange(graph.num_nodes), vectors),
+        train=Part(train_graph, train_ids, vectors[train_ids]),
+        eval=Part(eval_graph, eval_ids, vectors[eval_ids]),
+    )
+
+
+def _features(
+    config: ConfigDict, cache: Path, graph: LinkedTextGraph, train_ids: np.ndarray
+) -> np.ndarray:
+    """float32 [N, d]: the sources of phi, each centred and scaled as asked, side by side."""
+    sources: dict[str, Callable[[], np.ndarray]] = {
+        "lsa": lambda: _lsa_rows(config, cache, graph, train_ids),
+        "encoder": lambda: _encoder_rows(config, cache, graph),
+        "random": lambda: _random_rows(config, graph.num_nodes),
+    }
+    columns = []
+    for name in config.features.sources:
+        rows = sources[name]()
+        mean = rows[train_ids].mean(axis=0) if config.features.center else None
+        columns.append(prepare_vectors(rows, mean=mean, unit_norm=config.features.unit_norm))
+    return np.concatenate(columns, axis=1)
+
+
+def _block_titles(graph: LinkedTextGraph) -> list[str]:
+    titles = graph.article_titles
+    return [titles[article] for article in graph.article]
+
+
+def _lsa_rows(
+    config: ConfigDict, cache: Path, graph: LinkedTextGraph, train_ids: np.ndarray
+) -> np.ndarray:
+    """TF-IDF and truncated SVD, fitted on the training half's texts only."""
+    features = config.features
+    check_range("features.lsa_dim", features.lsa_dim, 1)
+    titles = [" ".join([title] * features.lsa_title_weight) for title in _block_titles(graph)]
+    texts = with_titles(titles, graph.texts(None))
+    training = [texts[i] for i in train_ids]
+    fitted: list[Lsa] = []
+
+    def encode(chunk: Sequence[str]) -> np.ndarray:
+        if not fitted:  # a table that is already there needs no fit
+            fitted.append(
+                fit_lsa(
+                    training,
+                    dim=features.lsa_dim,
+                    seed=config.seed,
+                    max_features=features.lsa_max_terms,
+                )
+            )
+        return fitted[0].transform(chunk)
+
+    header = {
+        "encoder": "tf-idf + truncated SVD",
+        "fitted_on": text_hash(training),
+        "max_terms": features.lsa_max_terms,
+        "seed": config.seed,
+    }
+    table = _table("lsa", cache, texts, encode, features.lsa_dim, header, _LSA_CHUNK)
+    return table.rows()
+
+
+def _encoder_rows(config: ConfigDict, cache: Path, graph: LinkedTextGraph) -> np.ndarray:
+    """phi of the paper: title and text through a pretrained encoder, mean over tokens, tanh."""
+    features = config.features
+    encoder = load_block_encoder(
+        features.encoder,
+        dtype=features.encoder_dtype,
+        max_length=features.max_tokens,
+        squash=features.tanh,
+    )
+    texts = with_titles(_block_titles(graph), graph.texts(None))
+    table = _table("encoder", cache, texts, encoder, encoder.dim, encoder.header, _ENCODER_CHUNK)
+    return table.rows()
+
+
+def _random_rows(config: ConfigDict, num_nodes: int) -> np.ndarray:
+    """Uniform on the unit sphere: features without meaning (RFBC paper, section 4)."""
+    rng = np.random.default_rng([config.seed, num_nodes])
+    rows = rng.standard_normal((num_nodes, config.features.random_dim), dtype=np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def _table(
+    name: str,
+    cache: Path,
+    texts: Sequence[str],
+    encode: Callable[[list[str]], np.ndarray],
+    dim: int,
+    header: dict[str, object],
+    chunk_size: int,
+) -> FeatureTable:
+    """The feature table of these texts in the cache, built if it is not there."""
+    key = fingerprint({**header, "dim": dim, "texts": text_hash(texts)})
+    return build_table(
+        cache / "features" / f"{name}-{key}",
+        texts,
+        encode,
+        dim=dim,
+        header=header,
+        dtype="float16",
+        chunk_size=chunk_size,
+        desc=f"Features ({name})",
+    )
