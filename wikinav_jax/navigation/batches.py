@@ -30,6 +30,7 @@ from wikinav_jax.navigation.types import (
 )
 
 _CAPACITY_STEP = 256  # capacities are multiples of this
+_MOST_PER_DECISION = 32  # actions on average that a derived capacity grants
 _PROBE_SHARDS = 4  # drawn at the start to estimate the capacity
 _MAX_ROUNDS = 200  # of walks for one shard before we say that the graph has no decisions
 _PROBE = 2**31 - 1  # a shard number that no run uses, for the probe's random numbers
@@ -214,7 +215,7 @@ class WalkSampler:
         """A capacity that shards seldom overflow, from the degrees that probe walks meet.
 
         The sum of B degrees is nearly normal once the largest one in a thousand are clipped
-        (those hubs are sampled when they do overflow): its mean plus four deviations.
+        (those hubs are sampled when they do overflow): mean plus four deviations, in bounds.
         """
         count = self.spec.decisions_per_shard
         rng = np.random.default_rng([self.seed, _PROBE])
@@ -224,7 +225,7 @@ class WalkSampler:
         degree = (self.graph.indptr[nodes + 1] - self.graph.indptr[nodes]).astype(np.float64)
         degree = np.minimum(degree, np.quantile(degree, 0.999))
         total = count * degree.mean() + 4 * np.sqrt(count) * degree.std()
-        total = max(total, 2 * count)
+        total = np.clip(total, 2 * count, _MOST_PER_DECISION * count)
         return int(-(-total // _CAPACITY_STEP)) * _CAPACITY_STEP
 
 

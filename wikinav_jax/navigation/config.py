@@ -42,6 +42,7 @@ def default_config() -> ConfigDict:
     config.features.max_tokens = 160  # the encoder reads so many tokens of title and text
     config.features.tanh = True  # as in the paper: tanh of the mean over tokens
     config.features.encoder_dtype = "float32"  # of the encoder's matrix products; or "bfloat16"
+    config.features.hops = 0  # rows of what lies 1, 2, … links ahead, for policy "similarity"
     config.features.random_dim = 256  # width of random unit vectors (the paper's "RF" rows)
 
     config.walks = ConfigDict()
@@ -50,6 +51,7 @@ def default_config() -> ConfigDict:
     config.walks.first_visit = False  # stop learning at the first visit of the target
     config.walks.last_exit = False  # learn the exit after which a node is not met again
     config.walks.non_backtracking = 0.0  # share of walks that never step straight back
+    config.walks.skip_forced = False  # leave out decisions with one link: they teach nothing
 
     config.policy = ConfigDict()
     config.policy.name = "feed_forward"  # see POLICIES
@@ -59,6 +61,12 @@ def default_config() -> ConfigDict:
     config.policy.feed_forward.input_dropout = 0.0  # of phi(s_t) and phi(s_g)
     config.policy.feed_forward.residual = False  # e_tg = w * phi(s_g) + FF instead of FF
     config.policy.feed_forward.kind_bias = False  # a learned bias for each kind of edge
+    config.policy.similarity = ConfigDict()
+    config.policy.similarity.heads = 8  # learned weightings of phi's components
+    config.policy.similarity.hidden_dim = 64  # width of both layers
+    config.policy.similarity.dropout = 0.1  # between them
+    config.policy.similarity.siblings = True  # compare a link with the others of its block
+    config.policy.similarity.history = False  # see which links lead back
 
     config.train = ConfigDict()
     config.train.num_steps = 5_000  # updates
@@ -105,6 +113,7 @@ def check_config(config: ConfigDict) -> None:
     check_range("features.sources' number", len(config.features.sources), 1)
     check_range("split.fractions' number", len(config.split.fractions), 2, 2)
     check_range("walks.steps' number", len(config.walks.steps), 2, 2)
+    check_range("features.hops", config.features.hops, 0)
     check_range("evaluate.budget", config.evaluate.budget, 0)
     check_range("evaluate.num_episodes", config.evaluate.num_episodes, 1)
     check_range("evaluate.example_walks", config.evaluate.example_walks, 0)

@@ -16,7 +16,7 @@ from jax.sharding import Mesh
 from wikinav_jax.common.progress import progress
 from wikinav_jax.common.suggest import did_you_mean
 from wikinav_jax.graph.linked_text import LinkedTextGraph
-from wikinav_jax.navigation.baselines import cosine_scorer, uniform_scorer
+from wikinav_jax.navigation.baselines import cosine_scorer, lookahead_scorer, uniform_scorer
 from wikinav_jax.navigation.decoding import check_decoding
 from wikinav_jax.navigation.device_graph import to_device
 from wikinav_jax.navigation.rollout import Walks, run_episodes
@@ -55,6 +55,16 @@ BASELINES = (
     Method("greedy", "no_revisit", cosine_scorer),
     Method("greedy", "dfs", cosine_scorer),
 )
+# Fair to policies that read neighbourhood features: Greedy reads them too.
+LOOKAHEAD_BASELINES = (
+    Method("greedy_lookahead", "argmax", lookahead_scorer),
+    Method("greedy_lookahead", "no_revisit", lookahead_scorer),
+)
+
+
+def baselines_for(features: NodeFeatures) -> tuple[Method, ...]:
+    """The baselines that these features allow."""
+    return BASELINES + (() if features.neighbourhood is None else LOOKAHEAD_BASELINES)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 
 from wikinav_jax.graph.csr import Adjacency
 from wikinav_jax.navigation.types import NodeFeatures
 from wikinav_jax.training.mesh import replicate
+
+_COLUMNS = 64  # of phi that are spread over the graph together
+_ROWS = 65_536  # of the result that are scaled together
 
 
 def prepare_vectors(
@@ -34,14 +38,60 @@ def prepare_vectors(
     return rows
 
 
+def neighbourhood_rows(
+    graph: Adjacency, vectors: np.ndarray, hops: int, *, dtype: np.dtype | type = np.float32
+) -> np.ndarray:
+    """What lies h links ahead of every node: A^h phi for h = 1..hops, scaled to length 1.
+
+    A is the row-normalised adjacency, so A^h phi is the mean of phi over the ends of random walks
+    of h steps. A node whose walks all end before has a zero row.
+
+    Args:
+      graph: N nodes.
+      vectors: float [N, d].
+      hops: H, at least 1.
+      dtype: of the result; sums are taken in float32.
+
+    Returns:
+      [N, H, d]. Beside it no more than a few columns of the table are held at once.
+    """
+    if hops < 1:
+        raise ValueError(f"hops={hops} must be at least 1")
+    num_nodes, width = vectors.shape
+    degree = np.diff(graph.indptr)
+    weight = np.repeat((1 / np.maximum(degree, 1)).astype(np.float32), degree)
+    step = scipy.sparse.csr_array((weight, graph.indices, graph.indptr), (num_nodes, num_nodes))
+    rows = np.empty((num_nodes, hops, width), dtype)
+    square = np.zeros((num_nodes, hops), np.float32)
+    for first in range(0, width, _COLUMNS):
+        part = slice(first, first + _COLUMNS)
+        columns = np.ascontiguousarray(vectors[:, part], np.float32)
+        for hop in range(hops):
+            columns = step @ columns
+            rows[:, hop, part] = columns
+            square[:, hop] += (columns * columns).sum(axis=1)
+    scale = 1 / np.sqrt(np.where(square > 0, square, 1))
+    for first in range(0, num_nodes, _ROWS):
+        rows[first : first + _ROWS] *= scale[first : first + _ROWS, :, None].astype(dtype)
+    return rows
+
+
 def make_node_features(
     graph: Adjacency,
     vectors: np.ndarray,
     *,
     mesh: jax.sharding.Mesh,
+    hops: int = 0,
     dtype: jnp.dtype = jnp.float32,
 ) -> NodeFeatures:
     """Puts the features of a graph's nodes on the devices, a whole copy on each.
+
+    Args:
+      graph: its links give the degrees and the neighbourhoods.
+      vectors: float [N, d], phi.
+      mesh: the devices.
+      hops: H, see `neighbourhood_rows`; the table grows to H + 1 rows a node.
+      dtype: of the rows on the device.
 
     Raises:
       ValueError: `vectors` is not [N, d] with one row per node, or holds NaN or infinity.
@@ -63,5 +113,6 @@ def make_node_features(
         vectors=np.asarray(vectors).astype(dtype),
         log_out_degree=np.log1p(np.diff(graph.indptr)).astype(np.float32),
         log_in_degree=np.log1p(in_degree).astype(np.float32),
+        neighbourhood=neighbourhood_rows(graph, vectors, hops, dtype=dtype) if hops else None,
     )
     return replicate(mesh, features)

@@ -21,11 +21,12 @@ from wikinav_jax.common.files import write_json
 from wikinav_jax.navigation.batches import BatchSpec, WalkSampler
 from wikinav_jax.navigation.config import check_config
 from wikinav_jax.navigation.data import NavigationData, Part, cache_folder, prepare
-from wikinav_jax.navigation.evaluate import BASELINES, Evaluation, Method, evaluate
+from wikinav_jax.navigation.evaluate import Evaluation, Method, baselines_for, evaluate
 from wikinav_jax.navigation.explain import example_walks, explain_walk
 from wikinav_jax.navigation.features import make_node_features
 from wikinav_jax.navigation.losses import batch_loss
 from wikinav_jax.navigation.policies import FeedForwardPolicy, PolicyScorer, PolicyTrainer
+from wikinav_jax.navigation.similarity import SimilarityPolicy
 from wikinav_jax.navigation.types import NavigationBatch, NodeFeatures
 from wikinav_jax.reports.page import write_report, write_walks_page
 from wikinav_jax.reports.results import merge_results
@@ -46,7 +47,10 @@ from wikinav_jax.training.state import (
 )
 from wikinav_jax.training.step import Metrics, jit_step
 
-POLICIES: dict[str, type[nn.Module]] = {"feed_forward": FeedForwardPolicy}
+POLICIES: dict[str, type[nn.Module]] = {
+    "feed_forward": FeedForwardPolicy,
+    "similarity": SimilarityPolicy,
+}
 
 # Fields that shape what is trained: a checkpoint with other values is refused.
 _IDENTITY = ("seed", "dataset", "split", "features", "walks", "policy", "train")
@@ -145,6 +149,7 @@ class _Navigator:
             first_visit=config.walks.first_visit,
             last_exit=config.walks.last_exit,
             non_backtracking=config.walks.non_backtracking,
+            skip_forced=config.walks.skip_forced,
         )
         self.shards = local_shards(spec.num_shards, self.mesh)
         self.sampler = WalkSampler(data.train.graph, spec, config.seed)
@@ -165,7 +170,9 @@ class _Navigator:
         """A part of the data on the device; put there once."""
         if name not in self._walkable:
             part = self.data.part(name)
-            features = make_node_features(part.graph, part.vectors, mesh=self.mesh)
+            features = make_node_features(
+                part.graph, part.vectors, mesh=self.mesh, hops=self.config.features.hops
+            )
             self._walkable[name] = _Walkable(part, features)
         return self._walkable[name]
 
@@ -287,16 +294,16 @@ class _Navigator:
         config = self.config.evaluate
         state = self.restore()
         learned = [self.method(state, decoding) for decoding in config.decodings]
-        methods = [*learned, *(BASELINES if config.baselines else ())]
         begin = time.monotonic()
         rows: list[dict[str, Any]] = []
         walks: list[dict[str, Any]] = []
         for split in config.splits:
             place = self.walkable(split)
+            others = baselines_for(place.features) if config.baselines else ()
             evaluation = evaluate(
                 place.part.graph,
                 place.features,
-                methods,
+                [*learned, *others],
                 mesh=self.mesh,
                 system=self.config.name,
                 dataset=self.config.dataset.name,

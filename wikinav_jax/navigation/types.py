@@ -3,6 +3,7 @@
 Axes, here and in the rest of the room:
   S  sampler shards of a batch       B  decisions (a walker at a node, about to choose a link)
   E  actions of all decisions, flat  N  nodes of the graph            d  width of phi
+  H  hops of the neighbourhood features
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class NodeFeatures(struct.PyTreeNode):
     vectors: Array  # float [N, d], phi
     log_out_degree: Array  # float32 [N], log(1 + links that leave)
     log_in_degree: Array  # float32 [N], log(1 + links that arrive)
+    # float [N, H, d], for h = 1..H the mean of phi over where h random links lead, scaled to
+    # length 1 (zero where every such walk ends before); None without.
+    neighbourhood: Array = None
 
 
 class NavigationBatch(struct.PyTreeNode):
