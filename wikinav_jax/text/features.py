@@ -132,7 +132,7 @@ def build_table(
     dim: int,
     header: Mapping[str, Any],
     dtype: str = "float16",
-    chunk_size: int = 512,
+    chunk_size: int = 1024,
     desc: str = "encoding",
 ) -> FeatureTable:
     """Encodes texts into a table, or opens the one that is there, or finishes a started one.
@@ -148,7 +148,7 @@ def build_table(
       dim: d, the width of a row.
       header: JSON-like facts about the encoder; a table with other facts is not reused.
       dtype: `float16`, `bfloat16` or `float32`, as stored.
-      chunk_size: texts between two saves.
+      chunk_size: texts between two saves; a started table keeps the size it was started with.
       desc: label of the progress bar, which counts blocks.
 
     Raises:
@@ -217,6 +217,8 @@ def _encode_chunks(
     done = 0
     if progress_path.is_file() and rows_path.is_file():
         state = read_json(progress_path)
+        # Chunks were counted in their old size, so a started table keeps it.
+        chunk_size = plan["chunk_size"] = state["plan"]["chunk_size"]
         for key in plan.keys() | state["plan"].keys():
             if plan.get(key) != state["plan"].get(key):
                 raise ValueError(
