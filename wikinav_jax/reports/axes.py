@@ -39,7 +39,7 @@ def _with_ticks(
 ) -> Axis:
     bare = Axis(low, high, log, ())
     inside = [value for value in values if -1e-9 <= bare.at(value) <= 1 + 1e-9]
-    ticks = tuple((min(max(bare.at(value), 0.0), 1.0), label(value)) for value in inside)
+    ticks = tuple((round(min(max(bare.at(value), 0.0), 1.0), 6), label(value)) for value in inside)
     return Axis(low, high, log, ticks)
 
 
@@ -98,8 +98,8 @@ def log_axis(
             break
     if len(inside) > max_ticks:
         inside = inside[:: math.ceil(len(inside) / max_ticks)]
-    if len(inside) < 2:
-        # Less than a factor of two: the ticks of a linear axis, placed logarithmically.
-        step = _round_step(high - low, 4)
+    if len(inside) < 4 and high < 8 * low:
+        # Less than a decade: the ticks of a linear axis, placed logarithmically.
+        step = _round_step(high - low, 5)
         inside = [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
     return _with_ticks(low, high, True, inside, label)

@@ -1,20 +1,18 @@
-"""Learning curves: metrics.jsonl read, thinned, smoothed and laid out as charts."""
+"""Learning curves: logged metrics thinned, smoothed and laid out as charts."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from wikinav_jax.reports import names
 from wikinav_jax.reports.axes import Axis, linear_axis, log_axis
 from wikinav_jax.reports.figures import number
-from wikinav_jax.reports.strings import visible
+from wikinav_jax.reports.metric_log import MetricLog, Points
 
 CANVAS = 1000  # paths are drawn in a square of this side and stretched over the plot
 MAX_BINS = 360  # of the drawn curve; more could not be told apart on a page
@@ -22,82 +20,39 @@ DOTTED = 40  # series of at most so many points are shown with a dot for each
 REACH = 0.01  # of the moving average to either side, as a share of the run
 MAX_LINES = 6  # in one chart
 _FIRST = ("loss", "accuracy", "success", "spl")
-SplitName = tuple[str, str]  # (split, metric name)
-Points = tuple[np.ndarray, np.ndarray]  # steps int64[K] rising, values float64[K]
 
 
-@dataclass
-class MetricLog:
-    """What metrics.jsonl holds."""
+def thin(x: np.ndarray, y: np.ndarray, bins: int = MAX_BINS) -> np.ndarray:
+    """Indices int64[≤ 2 bins + 2], rising: the ends, and the lowest and highest y of each bin.
 
-    series: dict[SplitName, Points]
-    complaints: list[str] = field(default_factory=list)
-
-
-def read_metrics(path: str | os.PathLike[str]) -> MetricLog:
-    """Reads metrics.jsonl; lines that are cut short, ill-formed or not finite are counted.
-
-    Where a step was logged twice (a run that was resumed) the later line counts.
+    Bins are equally wide in x (rising, float[K]), which is where the points are drawn.
     """
-    points: dict[SplitName, dict[int, float]] = {}
-    broken: list[int] = []
-    not_finite = 0
-    with open(path, encoding="utf-8", errors="replace") as file:
-        for line_number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                step, value = row["step"], row["value"]
-                key = (visible(row.get("split", "")), visible(row["name"]))
-                if isinstance(step, bool) or not isinstance(step, int) or abs(step) >= 1 << 53:
-                    raise TypeError(f"step {step!r}")
-                value = float(value)
-            except (ValueError, KeyError, TypeError, AttributeError):
-                broken.append(line_number)
-                continue
-            if not math.isfinite(value):
-                not_finite += 1
-                continue
-            points.setdefault(key, {})[step] = value
-    series = {}
-    for key, by_step in points.items():
-        steps = np.fromiter(by_step, np.int64, len(by_step))
-        values = np.fromiter(by_step.values(), np.float64, len(by_step))
-        order = np.argsort(steps, kind="stable")
-        series[key] = (steps[order], values[order])
-    complaints = []
-    if broken:
-        shown = ", ".join(map(str, broken[:5])) + (", …" if len(broken) > 5 else "")
-        lines = "line" if len(broken) == 1 else "lines"
-        complaints.append(f"{len(broken):,} {lines} that cannot be read left out ({lines} {shown})")
-    if not_finite:
-        complaints.append(f"{not_finite:,} rows without a finite value left out")
-    return MetricLog(series, complaints)
-
-
-def thin(values: np.ndarray, bins: int = MAX_BINS) -> np.ndarray:
-    """Indices int64[≤ 2 bins + 2], rising: the ends and each bin's lowest and highest value."""
-    if len(values) <= 2 * bins:
-        return np.arange(len(values))
-    edges = np.linspace(0, len(values), bins + 1).astype(np.int64)
-    kept = [0, len(values) - 1]
-    for low, high in itertools.pairwise(edges.tolist()):
-        kept += [low + int(values[low:high].argmin()), low + int(values[low:high].argmax())]
+    if len(x) <= 2 * bins:
+        return np.arange(len(x))
+    edges = np.searchsorted(x, np.linspace(x[0], x[-1], bins + 1)).tolist()
+    kept = [0, len(x) - 1]
+    for low, high in itertools.pairwise(edges):
+        if low < high:
+            kept += [low + int(y[low:high].argmin()), low + int(y[low:high].argmax())]
     return np.unique(np.array(kept, np.int64))
 
 
-def smooth(values: np.ndarray, reach: int) -> np.ndarray:
-    """The centred moving average f64[K] over up to `reach` points on either side.
+def spaced(x: np.ndarray, bins: int = MAX_BINS) -> np.ndarray:
+    """Indices int64[≤ bins + 1], rising, of points about equally spaced in x, ends included."""
+    wanted = np.linspace(x[0], x[-1], min(len(x), bins))
+    return np.unique(np.append(np.searchsorted(x, wanted), len(x) - 1))
+
+
+def averages(values: np.ndarray, at: np.ndarray, reach: int) -> np.ndarray:
+    """The centred moving average f64[len(at)] of `values` at indices `at`, over ±`reach` points.
 
     Near the start the window shrinks on both sides, so that the steep part is not flattened; near
-    the end it keeps its past side, so that the last average is no single value.
+    the end it keeps its past side, so that the last average is no single value. Each window is
+    summed by itself: a running sum would never forget one enormous value.
     """
-    index = np.arange(len(values))
-    low = np.maximum(index - reach, 0)
-    high = np.minimum(index + np.minimum(index, reach), len(values) - 1) + 1
-    total = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
-    return (total[high] - total[low]) / (high - low)
+    return np.array(
+        [values[max(i - reach, 0) : i + min(i, reach) + 1].mean() for i in at.tolist()], np.float64
+    )
 
 
 @dataclass(frozen=True)
@@ -119,7 +74,6 @@ class View:
     x_axis: Axis
     y_axis: Axis
     x_label: str
-    y_label: str
     lines: tuple[Line, ...]
 
 
@@ -171,102 +125,116 @@ def _path(x: np.ndarray, y: np.ndarray) -> str:
     return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
 
 
-def _y_range(curves: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[float, float]:
-    """What the y axis must show: all averages, and the raw values but for rare spikes."""
-    lows, highs = [], []
-    for values, average in curves:
-        spread = (0.5, 99.5) if len(values) > 200 else (0, 100)
-        low, high = np.percentile(values, spread)
+@dataclass(frozen=True)
+class _Curve:
+    """One series and how it is smoothed."""
+
+    label: str
+    style: int
+    steps: np.ndarray  # int64[K], rising
+    values: np.ndarray  # float64[K], in per cent for fractions
+
+    @property
+    def is_smoothed(self) -> bool:
+        return len(self.values) > DOTTED
+
+    def smooth(self, at: np.ndarray) -> np.ndarray:
+        """The moving average at indices `at`, or the values where there are few."""
+        reach = math.ceil(REACH * len(self.values)) if self.is_smoothed else 0
+        return averages(self.values, at, reach)
+
+    def extent(self) -> tuple[float, float]:
+        """What the y axis must show: the average, and the raw values but for rare spikes."""
+        low, high = np.percentile(self.values, (0.5, 99.5) if len(self.values) > 200 else (0, 100))
+        at = spaced(self.steps)
+        average = self.smooth(at)
         # The average starts at the first value itself, which may be such a spike.
-        core = average[len(average) // 200 :] if len(average) > 200 else average
-        lows.append(min(low, core.min()))
-        highs.append(max(high, core.max()))
-    return float(min(lows)), float(max(highs))
+        core = average[at >= len(self.values) // 200]
+        if np.ptp(average) < 1.5 * np.ptp(core):
+            core = average
+        return float(min(low, core.min())), float(max(high, core.max()))
+
+    def draw(self, x_axis: Axis, y_axis: Axis, show: Callable[[float], str]) -> Line | None:
+        """The line under these axes; None when a log axis leaves nothing of it."""
+        start = int(np.searchsorted(self.steps, 1)) if x_axis.log else 0
+        x, y = x_axis.place(self.steps[start:]), y_axis.place(self.values[start:])
+        if not len(x):
+            return None
+        kept = thin(x, y)
+        path = _path(x[kept], y[kept])
+        if self.is_smoothed:
+            at = spaced(x)
+            smooth_path = _path(x[at], y_axis.place(self.smooth(at + start)))
+            return Line(self.label, self.style, path, smooth_path, ())
+        dots = tuple(
+            (round(100 * a, 2), round(100 * (1 - b), 2), f"step {step:,}: {show(value)}")
+            for a, b, step, value in zip(
+                x, y, self.steps[start:].tolist(), self.values[start:].tolist(), strict=True
+            )
+        )
+        return Line(self.label, self.style, path, "", dots)
+
+    def summary(self, higher_is_better: bool | None, show: Callable[[float], str]) -> Summary:
+        """First, best and last value; the latter two of the moving average where there is one."""
+        at = spaced(self.steps)
+        average = self.smooth(at)
+        best = ""
+        if higher_is_better is not None:
+            index = int(average.argmax() if higher_is_better else average.argmin())
+            best = f"{show(average[index])} at step {int(self.steps[at[index]]):,}"
+        return Summary(
+            label=self.label,
+            style=self.style,
+            points=len(self.values),
+            first=show(self.values[0]),
+            best=best,
+            last=show(average[-1]),
+            last_step=int(self.steps[-1]),
+        )
 
 
-def _tooltip(step: int, value: float) -> str:
-    return f"step {step:,}: {number(float(value), 4)}"
+def _axes(curves: list[_Curve], log_y: bool) -> Iterator[tuple[str, Axis, Axis]]:
+    """(name of the view, x axis, y axis): linear, and logarithmic where steps allow it."""
+    extents = [curve.extent() for curve in curves]
+    low, high = min(low for low, _ in extents), max(high for _, high in extents)
+    first = min(int(curve.steps[0]) for curve in curves)
+    last = max(int(curve.steps[-1]) for curve in curves)
+    y_axis = linear_axis(low, high)
+    yield "linear", linear_axis(min(0, first), max(last, 1), tight=True), y_axis
+    positive = [int(curve.steps[curve.steps > 0][0]) for curve in curves if curve.steps[-1] > 0]
+    if positive and last > min(positive):
+        y_axis = log_axis(low, high) if log_y and low > 0 else y_axis
+        yield "log", log_axis(min(positive), last), y_axis
 
 
 def make_chart(title: str, series: dict[str, Points], metric: names.MetricName) -> Chart:
     """Lays out the series (label -> steps, values) of one quantity as a chart."""
-    averages = {
-        label: smooth(values, math.ceil(REACH * len(values))) if len(values) > DOTTED else values
-        for label, (_, values) in series.items()
-    }
     scale = 100.0 if metric.fraction else 1.0
-    unit = " (%)" if metric.fraction else ""
-    low, high = _y_range((series[label][1] * scale, averages[label] * scale) for label in series)
-    last = max(int(steps[-1]) for steps, _ in series.values())
-    first = min(int(steps[0]) for steps, _ in series.values())
-    axes = {
-        "linear": (
-            linear_axis(min(0, first), max(last, 1), tight=True),
-            linear_axis(low, high),
-            "step",
-        )
-    }
-    starts = [int(steps[steps > 0][0]) for steps, _ in series.values() if steps[-1] > 0]
-    positive = min(starts, default=0)
-    if positive and last > positive:
-        log_y = metric.higher_is_better is False and low > 0
-        y_axis = log_axis(low, high) if log_y else axes["linear"][1]
-        axes["log"] = (log_axis(positive, last), y_axis, "step (log)")
-    views = []
-    for name, (x_axis, y_axis, x_label) in axes.items():
-        lines = []
-        for style, (label, (steps, values)) in enumerate(series.items()):
-            shown = steps > 0 if x_axis.log else np.ones(len(steps), bool)
-            x, raw = x_axis.place(steps[shown]), y_axis.place(values[shown] * scale)
-            if not len(x):
-                continue
-            kept = thin(raw)
-            dots: tuple[tuple[float, float, str], ...] = ()
-            smooth_path = ""
-            if len(values) <= DOTTED:
-                dots = tuple(
-                    (round(100 * a, 2), round(100 * (1 - b), 2), _tooltip(step, value))
-                    for a, b, step, value in zip(
-                        x, raw, steps[shown].tolist(), values[shown], strict=True
-                    )
-                )
-            else:
-                average = y_axis.place(averages[label][shown] * scale)
-                few = np.unique(np.linspace(0, len(x) - 1, min(len(x), MAX_BINS)).astype(int))
-                smooth_path = _path(x[few], average[few])
-            lines.append(Line(label, style, _path(x[kept], raw[kept]), smooth_path, dots))
-        y_label = title + unit + (" (log)" if y_axis.log else "")
-        views.append(View(name, x_axis, y_axis, x_label, y_label, tuple(lines)))
-    return Chart(
-        title,
-        tuple(views),
-        tuple(
-            _summary(label, style, *series[label], averages[label], metric)
-            for style, label in enumerate(series)
-        ),
-        smoothed=any(len(values) > DOTTED for _, values in series.values()),
-    )
-
-
-def _summary(
-    label: str,
-    style: int,
-    steps: np.ndarray,
-    values: np.ndarray,
-    average: np.ndarray,
-    metric: names.MetricName,
-) -> Summary:
-    """First, best and last value; of the moving average where there is one."""
+    curves = [
+        _Curve(label, style, steps, values * scale)
+        for style, (label, (steps, values)) in enumerate(series.items())
+    ]
 
     def show(value: float) -> str:
-        return f"{100 * value:.1f}%" if metric.fraction else number(float(value), 4)
+        return f"{value:.1f}%" if metric.fraction else number(float(value), 4)
 
-    best = ""
-    if metric.higher_is_better is not None:
-        index = int(average.argmax() if metric.higher_is_better else average.argmin())
-        best = f"{show(average[index])} at step {int(steps[index]):,}"
-    return Summary(
-        label, style, len(values), show(values[0]), best, show(average[-1]), int(steps[-1])
+    views = []
+    for name, x_axis, y_axis in _axes(curves, log_y=metric.higher_is_better is False):
+        lines = (curve.draw(x_axis, y_axis, show) for curve in curves)
+        views.append(
+            View(
+                name=name,
+                x_axis=x_axis,
+                y_axis=y_axis,
+                x_label="step (log)" if x_axis.log else "step",
+                lines=tuple(line for line in lines if line is not None),
+            )
+        )
+    return Chart(
+        title=title + (" (%)" if metric.fraction else ""),
+        views=tuple(views),
+        summaries=tuple(curve.summary(metric.higher_is_better, show) for curve in curves),
+        smoothed=any(curve.is_smoothed for curve in curves),
     )
 
 
@@ -288,11 +256,16 @@ def make_charts(log: MetricLog) -> list[Chart]:
         if metric.fraction and any(values.max() > 1 for _, values in lines.values()):
             metric = names.MetricName(metric.label, higher_is_better=metric.higher_is_better)
         for part, members in _parts(lines).items():
-            title = f"{metric.label}, {part}" if part else metric.label
-            series = {
-                ", ".join(word for word in label if word) or quantity: points
-                for label, points in members.items()
-            }
+            splits = {split for split, *_ in members}
+            # A split that all lines share is said once, in the title.
+            shared = splits.pop() if len(splits) == 1 and len(members) > 1 else ""
+            title = ", ".join(word for word in (metric.label, part, shared) if word)
+            series = {}
+            for (split, *rest), points in members.items():
+                words = [names.decoding_label(word).lower() for word in rest]
+                label = ", ".join(word for word in ("" if shared else split, *words) if word)
+                label = label or quantity
+                series[", ".join((split, *rest)) if label in series else label] = points
             charts.append(make_chart(title, series, metric))
     return charts
 

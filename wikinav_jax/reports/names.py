@@ -93,8 +93,14 @@ def metric_name(metric: str) -> MetricName:
 
 
 def method_label(method: str) -> str:
-    """A method's name for people."""
-    return _METHODS.get(_key(method), method.replace("_", " "))
+    """A method's name for people; 'rfbc_transformer' is 'RFBC transformer'."""
+    key = _key(method)
+    if key in _METHODS:
+        return _METHODS[key]
+    words = method.replace("_", " ")
+    known = [name for name in _METHODS if key.startswith(f"{name}_")]
+    stem = max(known, key=len, default="")
+    return _METHODS[stem] + words[len(stem) :] if stem else words
 
 
 def decoding_label(decoding: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from wikinav_jax.common.files import read_json
 from wikinav_jax.reports.comparison import Comparison, compare
-from wikinav_jax.reports.curves import MetricLog, read_metrics
+from wikinav_jax.reports.metric_log import MetricLog, read_metrics
 from wikinav_jax.reports.results import readable_rows
 from wikinav_jax.reports.strings import visible_json
 from wikinav_jax.reports.walks import Walk, readable_walks

@@ -25,6 +25,10 @@ _BAR, _SHORT_BAR = 12, 5  # columns
 _STYLES = {"bold": "1", "dim": "2", "mark": "1;4", "good": "32", "bad": "33", "accent": "36"}
 
 
+def _heading(path: tuple[str, ...]) -> str:
+    return one_line(" › ".join(path))
+
+
 class _Painter:
     """Adds ANSI styles, or nothing."""
 
@@ -124,25 +128,25 @@ def _choices(choices: list[Choice], width: int, paint: _Painter) -> Iterator[str
         if has_cosine:
             columns += f" {pad(choice.cosine or '–', 5, 'right')}"
         columns += f" {choice.symbol} " + ("" if narrow else f"{pad(choice.kind, kind_width)} ")
-        visited = " ↺" if narrow else " (visited)"
-        visited = visited if choice.visited else ""
-        room = max(width - display_width(columns) - len(visited), 8)
-        line = columns + clip(one_line(choice.heading), room) + visited
+        tags = (" ◎" if narrow else " (target)") * choice.is_target
+        tags += (" ↺" if narrow else " (visited)") * choice.visited
+        room = max(width - display_width(columns) - len(tags), 8)
+        line = columns + clip(_heading(choice.path), room) + tags
         yield paint(line, "accent") if choice.chosen else line
 
 
 def _step(
-    number: int, step: Step, seen_at: int | None, width: int, paint: _Painter
+    number: int, step: Step, seen_at: int | None, target: int, width: int, paint: _Painter
 ) -> Iterator[str]:
     label = f"{number:>3}  "
     back = ""
     if seen_at:
         back = f" (↺ {seen_at})" if width < _NARROW else f" (back here, first at step {seen_at})"
-    heading = clip(one_line(step.place.heading), max(width - 5 - len(back), 8))
+    heading = clip(_heading(step.place.path), max(width - 5 - len(back), 8))
     yield paint(label, "dim") + paint(heading, "bold") + paint(back, "dim")
     for line in _paragraph(step_excerpt(step, radius=110), width - 5, paint):
         yield " " * 5 + line
-    shown, _ = listed(step)
+    shown, _ = listed(step, target)
     if not shown:
         yield " " * 5 + paint("No links lead on from here.", "dim")
     for line in _choices(shown, width - 3, paint):
@@ -154,7 +158,7 @@ def _step(
 
 
 def _end(label: str, place: Place, width: int, paint: _Painter) -> str:
-    heading = clip(one_line(place.heading), max(width - 8, 8))
+    heading = clip(_heading(place.path), max(width - 8, 8))
     return f"{paint(pad(label, 8), 'dim')}{paint(heading, 'bold')}"
 
 
@@ -185,11 +189,12 @@ def format_walk(walk: Walk | Mapping[str, Any], width: int = 88, color: bool = F
     lines += [paint(clip(one_line(task), width), "dim"), ""]
     for index, step in enumerate(walk.steps):
         first = walk.first_seen[index]
-        lines += _step(index + 1, step, first + 1 if first < index else None, width, paint)
+        seen_at = first + 1 if first < index else None
+        lines += _step(index + 1, step, seen_at, walk.target.node, width, paint)
     last = walk.steps[-1].taken if walk.steps else None
     if last is not None:
         mark = paint("✓", "good") if walk.is_success else paint("✕", "bad")
-        arrival = clip(one_line(last.heading), width - 5)
+        arrival = clip(_heading(last.path), width - 5)
         lines.append(f"  {mark}  {paint(arrival, 'bold')}")
     sentence = one_line(ending(walk))
     for line in _paragraph(excerpt(sentence, radius=len(sentence)), width - 5, _Painter(False)):

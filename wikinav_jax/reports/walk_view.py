@@ -19,7 +19,7 @@ class Card:
     """Where a walk starts or should end."""
 
     label: str
-    heading: str
+    path: tuple[str, ...]
     window: Excerpt
     whole: Excerpt | None  # None when the window is the whole text
 
@@ -28,7 +28,7 @@ class Card:
 class Choice:
     """An alternative as one line."""
 
-    heading: str
+    path: tuple[str, ...]
     symbol: str
     kind: str
     percent: str
@@ -36,6 +36,7 @@ class Choice:
     cosine: str  # "" when unknown
     visited: bool
     chosen: bool
+    is_target: bool
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class StepView:
     """A step shown whole."""
 
     number: int
-    heading: str
+    path: tuple[str, ...]
     seen_at: int | None  # step number at which the walk stood here first, when it comes back
     window: Excerpt
     whole: Excerpt | None
@@ -78,7 +79,7 @@ class WalkView:
     head: tuple[StepView, ...]
     middle: tuple[StepView, ...]
     tail: tuple[StepView, ...]
-    arrival: str  # heading of the block reached by the last step; "" without steps
+    arrival: tuple[str, ...]  # path of the block reached by the last step; () without steps
     ending: str  # how it ended, a sentence
 
 
@@ -89,12 +90,12 @@ def percent(probability: float) -> str:
     return f"{100 * probability:.1f}%"
 
 
-def choice(alternative: Alternative, chosen: bool) -> Choice:
+def choice(alternative: Alternative, chosen: bool, is_target: bool) -> Choice:
     """An alternative as one line."""
     symbol, kind = names.kind_label(alternative.kind)
     cosine = alternative.cosine
     return Choice(
-        heading=alternative.heading,
+        path=alternative.path,
         symbol=symbol,
         kind=kind,
         percent=percent(alternative.probability),
@@ -102,18 +103,20 @@ def choice(alternative: Alternative, chosen: bool) -> Choice:
         cosine="" if cosine is None else f"{cosine:.2f}".replace("-", "−"),
         visited=alternative.visited,
         chosen=chosen,
+        is_target=is_target,
     )
 
 
-def listed(step: Step, shown: int = SHOWN_ALTERNATIVES) -> tuple[list[Choice], list[Choice]]:
-    """(the most probable alternatives, with the chosen one always among them; the others)."""
-    ranked = [choice(alternative, chosen) for alternative, chosen in step.ranked]
-    front, back = ranked[:shown], ranked[shown:]
-    late = [item for item in back if item.chosen]
-    if late:
-        front, back = front[: shown - 1], ranked[shown - 1 :]
-        back = [item for item in back if not item.chosen]
-    return front + late, back
+def listed(step: Step, target: int) -> tuple[list[Choice], list[Choice]]:
+    """(the most probable alternatives, the chosen one and the target; the others)."""
+    ranked = [choice(item, chosen, item.node == target) for item, chosen in step.ranked]
+    musts = {index for index, item in enumerate(ranked) if item.chosen or item.is_target}
+    room = SHOWN_ALTERNATIVES - sum(index >= SHOWN_ALTERNATIVES for index in musts)
+    front = musts | set(range(room))
+    return (
+        [item for index, item in enumerate(ranked) if index in front],
+        [item for index, item in enumerate(ranked) if index not in front],
+    )
 
 
 def step_excerpt(step: Step, radius: int = 180) -> Excerpt:
@@ -128,12 +131,12 @@ def step_excerpt(step: Step, radius: int = 180) -> Excerpt:
     )
 
 
-def _step_view(number: int, step: Step, first_seen: int) -> StepView:
+def _step_view(number: int, step: Step, first_seen: int, target: int) -> StepView:
     window = step_excerpt(step)
-    shown, folded = listed(step)
+    shown, folded = listed(step, target)
     return StepView(
         number=number,
-        heading=step.place.heading,
+        path=step.place.path,
         seen_at=first_seen + 1 if first_seen < number - 1 else None,
         window=window,
         whole=None if window.is_whole else step_excerpt(step, radius=len(step.place.text)),
@@ -149,7 +152,7 @@ def _step_view(number: int, step: Step, first_seen: int) -> StepView:
 def _card(label: str, place: Place) -> Card:
     window = excerpt(place.text, radius=130)
     whole = None if window.is_whole else excerpt(place.text, radius=len(place.text))
-    return Card(label, place.heading, window, whole)
+    return Card(label, place.path, window, whole)
 
 
 def _route(walk: Walk) -> tuple[Stop, ...]:
@@ -192,7 +195,8 @@ def view_walk(walk: Walk, number: int) -> WalkView:
     """Lays out a walk; `number` counts from 1."""
     # first_seen also covers the last arrival, which is no step.
     steps = [
-        _step_view(index + 1, step, walk.first_seen[index]) for index, step in enumerate(walk.steps)
+        _step_view(index + 1, step, walk.first_seen[index], walk.target.node)
+        for index, step in enumerate(walk.steps)
     ]
     head, middle, tail = steps, [], []
     if len(steps) > HEAD_STEPS + TAIL_STEPS + 2:
@@ -216,6 +220,6 @@ def view_walk(walk: Walk, number: int) -> WalkView:
         head=tuple(head),
         middle=tuple(middle),
         tail=tuple(tail),
-        arrival="" if last is None else last.heading,
+        arrival=() if last is None else last.path,
         ending=ending(walk),
     )

@@ -15,6 +15,10 @@ Span = tuple[int, int]
 OUTCOMES = ("success", "failure")
 
 
+def _path(title: str, section: str) -> tuple[str, ...]:
+    return (title, *(part.strip() for part in section.split(">") if part.strip()))
+
+
 @dataclass(frozen=True)
 class Place:
     """A block of the graph."""
@@ -25,10 +29,9 @@ class Place:
     text: str
 
     @property
-    def heading(self) -> str:
-        """'Title › Section › Subsection'."""
-        parts = [self.title, *(part.strip() for part in self.section.split(">") if part.strip())]
-        return " › ".join(parts)
+    def path(self) -> tuple[str, ...]:
+        """(title, section, subsection, …)."""
+        return _path(self.title, self.section)
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,9 @@ class Alternative:
     visited: bool
 
     @property
-    def heading(self) -> str:
-        """'Title › Section'."""
-        return Place(self.node, self.title, self.section, "").heading
+    def path(self) -> tuple[str, ...]:
+        """(title, section, subsection, …)."""
+        return _path(self.title, self.section)
 
 
 @dataclass(frozen=True)
@@ -114,9 +117,33 @@ class Walk:
         return tuple(first.setdefault(node, index) for index, (node, _) in enumerate(self.route))
 
     @property
+    def missed(self) -> tuple[tuple[int, float], ...]:
+        """(step number from 1, probability) wherever the target was listed and not taken."""
+        return tuple(
+            (number, alternative.probability)
+            for number, step in enumerate(self.steps, start=1)
+            for index, alternative in enumerate(step.alternatives)
+            if alternative.node == self.target.node and index != step.chosen
+        )
+
+    @property
     def failure_note(self) -> str:
-        """Where a failed walk got stuck, in a sentence; empty when it did not go in circles."""
-        if self.is_success or len(self.route) < 3:
+        """Where a failed walk went wrong, in sentences: chances missed, and circles."""
+        return " ".join(filter(None, (self._missed_note(), self._circle_note())))
+
+    def _missed_note(self) -> str:
+        if self.is_success or not self.missed:
+            return ""
+        step, probability = max(self.missed, key=lambda item: item[1])
+        often = len({number for number, _ in self.missed})
+        times = "" if often == 1 else f" {often} times, the likeliest"
+        return (
+            f"The target was within reach{times} at step {step} "
+            f"(probability {100 * probability:.1f}%), and was passed by."
+        )
+
+    def _circle_note(self) -> str:
+        if self.is_success:
             return ""
         distinct = len(set(self.first_seen))
         last_new = max(self.first_seen)
@@ -125,10 +152,10 @@ class Walk:
             return ""
         tail = {self.route[index][0] for index in range(last_new, len(self.route))}
         blocks = "one block" if len(tail) == 1 else f"{len(tail)} blocks"
+        start = f"the last new one at step {last_new + 1}" if last_new else "none but the start"
         return (
-            f"It saw {distinct} different blocks; the last new one after {last_new} "
-            f"step{'s' * (last_new != 1)}, and then went round {blocks} for "
-            f"{circling} steps."
+            f"It saw {distinct} different block{'s' * (distinct != 1)}, {start}, and then went "
+            f"round {blocks} for {circling} steps."
         )
 
 
