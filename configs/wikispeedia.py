@@ -1,0 +1,108 @@
+"""Navigation between blocks of Wikipedia articles that were held out of training.
+
+Command:   python -m wikinav_jax.main --config=configs/wikispeedia.py --workdir=runs/wikispeedia
+           (--config.data_dir=DIR if the archives are on disk; else they are downloaded)
+Data:      Wikispeedia, 4,598 articles of 2007, in two random halves: training and evaluation
+Hardware:  2 CPU cores, 8 GB of memory
+
+Variants, as --config=configs/wikispeedia.py:NAME. Each but the first two takes one addition of
+ours away from `best`, so that a table of them is the ablation:
+
+  best          the similarity policy on TF-IDF features and what lies up to three links ahead
+  paper         the paper's plain setting: feed-forward policy, plain forward walks, end as target
+  no_lookahead  without the features of what lies ahead: the policy sees a link's node only
+  one_hop, two_hops  looking one or two links ahead instead of three
+  plain_walks   the walk's own next step is the label, up to its end, loops and all
+  no_siblings   a link is not compared with the others of its block
+  history       the policy sees which links lead back (an addition that brought little)
+  feed_forward  the paper's policy on the walks of `best`
+  articles80    80 % of the articles for training instead of 50 %
+"""
+
+from collections.abc import Callable
+
+from ml_collections import ConfigDict
+
+from wikinav_jax.navigation.config import default_config
+
+
+def get_config(variant: str = "best") -> ConfigDict:
+    """The config of a variant; ValueError lists them."""
+    if variant not in VARIANTS:
+        raise ValueError(f"variant {variant!r} is not one of {', '.join(VARIANTS)}")
+    config = default_config()
+    config.name = f"rfbc_{variant}"
+    config.dataset.name = "wikispeedia"
+    config.features.sources = ("lsa",)
+    config.features.lsa_dim = 384
+    config.features.lsa_title_weight = 3
+    config.train.num_shards = 4
+    config.train.decisions_per_shard = 256
+    config.train.checkpoint_every = 500
+    config.train.evaluate_every = 500
+    if variant == "paper":
+        _feed_forward(config)
+    else:
+        _ours(config)
+        VARIANTS[variant](config)
+    return config
+
+
+def _ours(config: ConfigDict) -> None:
+    config.policy.name = "similarity"
+    config.features.hops = 3
+    config.walks.first_visit = True
+    config.walks.last_exit = True
+    config.walks.skip_forced = True
+    config.train.num_steps = 1_500
+    config.train.learning_rate = 2e-3
+
+
+def _feed_forward(config: ConfigDict) -> None:
+    config.policy.name = "feed_forward"
+    config.features.hops = 0
+    config.train.num_steps = 5_000
+    config.train.learning_rate = 1e-3
+
+
+def _set_hops(hops: int) -> Callable[[ConfigDict], None]:
+    def change(config: ConfigDict) -> None:
+        config.features.hops = hops
+
+    return change
+
+
+def _plain_walks(config: ConfigDict) -> None:
+    config.walks.first_visit = False
+    config.walks.last_exit = False
+    config.walks.skip_forced = False
+
+
+def _no_siblings(config: ConfigDict) -> None:
+    config.policy.similarity.siblings = False
+
+
+def _history(config: ConfigDict) -> None:
+    config.policy.similarity.history = True
+
+
+def _articles80(config: ConfigDict) -> None:
+    config.split.fractions = (0.8, 0.2)
+
+
+def _unchanged(config: ConfigDict) -> None:
+    del config
+
+
+VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
+    "best": _unchanged,
+    "paper": _unchanged,
+    "no_lookahead": _set_hops(0),
+    "one_hop": _set_hops(1),
+    "two_hops": _set_hops(2),
+    "plain_walks": _plain_walks,
+    "no_siblings": _no_siblings,
+    "history": _history,
+    "feed_forward": _feed_forward,
+    "articles80": _articles80,
+}
