@@ -143,11 +143,11 @@ METHODS = [  # method, decoding, success by task, SPL, mean steps
     ("rfbc", "sample", (0.861, 0.812, 0.768, 0.774), 0.402, 21.7),
     ("greedy", "argmax", (0.611, 0.489, 0.421, 0.443), 0.331, 7.9),
     ("rfbc", "argmax", (0.742, 0.604, 0.521, 0.548), 0.433, 7.2),
-    ("random_no_revisit", "no_revisit", (0.562, 0.47, 0.402, 0.408), 0.083, 41.0),
-    ("greedy_no_revisit", "no_revisit", (0.941, 0.902, 0.862, 0.871), 0.427, 18.4),
+    ("random", "no_revisit", (0.562, 0.47, 0.402, 0.408), 0.083, 41.0),
+    ("greedy", "no_revisit", (0.941, 0.902, 0.862, 0.871), 0.427, 18.4),
     ("rfbc", "no_revisit", (0.972, 0.948, 0.921, 0.929), 0.571, 13.2),
-    ("random_dfs", "dfs", (0.602, 0.511, 0.438, 0.449), 0.071, 44.2),
-    ("greedy_dfs", "dfs", (0.921, 0.871, 0.819, 0.832), 0.402, 19.6),
+    ("random", "dfs", (0.602, 0.511, 0.438, 0.449), 0.071, 44.2),
+    ("greedy", "dfs", (0.921, 0.871, 0.819, 0.832), 0.402, 19.6),
 ]
 TASKS = ("5-step", "10-step", "20-step", "multistep")
 _LINK = re.compile(r"\[\[([^\]|]+)(?:\|([^\]]+))?\]\]|\{\{([^}|]+)(?:\|([^}]+))?\}\}")
@@ -173,7 +173,7 @@ def make_rows(
                 bump = float(rng.normal(0, 0.008)) if seeds > 1 else 0.0
                 share = round(min(max(success + shift + bump, 0), 1) * n) / n
                 common = {
-                    "system": "navigation",
+                    "system": "rfbc",
                     "dataset": dataset,
                     "split": split,
                     "task": task,
@@ -188,7 +188,10 @@ def make_rows(
                     ("mean_steps", steps / factor, steps / factor - 1.1, steps / factor + 1.1),
                 ):
                     figures = {"metric": metric, "value": value, "low": low, "high": high}
-                    rows.append({**common, **figures, "n": n, "seed": seed})
+                    count = round(share * n) if metric == "mean_steps" else n
+                    rows.append({**common, **figures, "n": count, "seed": seed})
+                nothing = {"metric": "excluded", "value": 4, "low": None, "high": None}
+                rows.append({**common, **nothing, "n": n + 4, "seed": seed})
     return rows
 
 
@@ -211,7 +214,7 @@ def make_metrics(steps: int = 20_000, every: int = 5) -> list[dict[str, Any]]:
             add(step, "eval", "accuracy", 0.62 - 0.26 * fall + rng.normal(0, 0.004))
             for decoding, top in (("sample", 0.77), ("argmax", 0.55), ("no_revisit", 0.93)):
                 value = top - 0.42 * fall * top + rng.normal(0, 0.012)
-                add(step, "eval", f"success/{decoding}", value)
+                add(step, "eval", f"success_{decoding}", value)
     return rows
 
 

@@ -136,7 +136,7 @@ def test_panels_place_values():
     [
         ("rfbc", "RFBC", False),
         ("rfbc_transformer", "RFBC transformer", False),
-        ("greedy_no_revisit", "Greedy without revisits", True),
+        ("greedy", "Greedy", True),
         ("Random DFS", "Random DFS", True),
         ("my_own", "my own", False),
     ],
@@ -146,12 +146,27 @@ def test_method_names(method, label, baseline):
     assert names.is_baseline(method) == baseline
 
 
-def test_line_labels_do_not_say_things_twice():
-    assert Line("greedy_no_revisit", "no_revisit").label == "Greedy without revisits"
-    assert Line("greedy_dfs", "dfs").label == "Greedy DFS"
+def test_line_labels():
+    assert Line("greedy", "no_revisit").label == "Greedy without revisits"
+    assert Line("greedy", "dfs").label == "Greedy DFS"
+    assert Line("greedy", "argmax").label == "Greedy"
+    assert Line("greedy", "sample").label == "Greedy, sampled"
+    assert Line("random", "sample").label == "Random"
+    assert Line("greedy_lookahead", "no_revisit").label == ("Greedy look-ahead without revisits")
     assert Line("rfbc", "no_revisit").label == "RFBC, without revisits"
     assert Line("rfbc", "").label == "RFBC"
     assert Line("rfbc", "-").label == "RFBC"
+
+
+def test_notes_are_said_once_and_not_tabled():
+    excluded = {"metric": "excluded", "value": 4, "n": 104}
+    (comparison,) = compare(rows_of({}, excluded, {**excluded, "method": "greedy"}))
+    assert comparison.metrics == ("success",) and comparison.lines == (Line("rfbc", "argmax"),)
+    assert comparison.notes == {"multistep": "4 excluded"}
+    assert make_panels(comparison)[0].note == "4 excluded"
+    (comparison,) = compare(rows_of({}, excluded, {**excluded, "value": 6, "seed": 1}))
+    assert comparison.notes == {"multistep": "up to 6 excluded"}
+    assert compare(rows_of(excluded)) == []
 
 
 def test_natural_order():

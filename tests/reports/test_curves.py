@@ -121,7 +121,7 @@ def test_charts_of_a_run():
     for key, pairs in points.items():
         log.series[key] = (np.array([s for s, _ in pairs]), np.array([v for _, v in pairs]))
     charts = make_charts(log)
-    assert [chart.title for chart in charts[:3]] == ["Loss", "Accuracy (%)", "Success, eval (%)"]
+    assert [chart.title for chart in charts[:3]] == ["Loss", "Accuracy (%)", "Success (%)"]
     loss = charts[0]
     assert [view.name for view in loss.views] == ["linear", "log"]
     assert loss.views[1].y_axis.log and not charts[1].views[1].y_axis.log
@@ -182,10 +182,22 @@ def test_many_variants_are_cut_into_charts():
     )
     charts = make_charts(log)
     assert [chart.title for chart in charts] == [
-        "Success, 5-step, eval (%)",
-        "Success, multistep, eval (%)",
+        "Success, 5-step (%)",
+        "Success, multistep (%)",
     ]
     assert [len(chart.summaries) for chart in charts] == [4, 4]
+
+
+def test_names_with_underscores():
+    point = (np.array([1]), np.array([0.5]))
+    names = ("success_no_revisit", "success_sample_train_half", "loss_scale", "new/loss")
+    charts = make_charts(MetricLog({("eval", name): point for name in names}))
+    found = {chart.title: [item.label for item in chart.summaries] for chart in charts}
+    assert found == {
+        "Loss": ["eval, new"],
+        "Success (%)": ["without revisits", "sampled, train half"],
+        "Loss scale": ["eval"],
+    }
 
 
 @pytest.mark.parametrize(

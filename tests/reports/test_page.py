@@ -66,7 +66,7 @@ def test_a_whole_run(tmp_path):
     path = write_report(make_workdir(tmp_path / "run"))
     assert path == tmp_path / "run" / "report.html"
     text = checked(path)
-    assert "Navigation on Harrow" in text
+    assert "RFBC on Harrow" in text
     assert "RFBC (without revisits) reaches 92.9% of its targets on the multistep task" in text
     for title in ("Results", "Learning curves", "Example walks", "Training"):
         assert title in text
@@ -84,10 +84,13 @@ def test_the_exact_figures_are_those_of_the_rows(tmp_path):
     html = write_report(make_workdir(tmp_path)).read_text(encoding="utf-8")
     table = html.split('class="figures"')[1].split("</table>")[0]
     for row in make_rows():
+        if row["metric"] == "excluded":
+            continue
         shown = (
             f"{row['value']:.1f}" if row["metric"] == "mean_steps" else f"{100 * row['value']:.1f}"
         )
         assert re.search(rf">{re.escape(shown)}<", table), row
+    assert "1,000 episodes, 4 excluded" in html and "Excluded" not in table
     assert table.count("<strong>") == 8  # success and SPL of four tasks
 
 

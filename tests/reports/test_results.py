@@ -117,4 +117,4 @@ def test_unreadable_files(tmp_path):
 
 def test_all_rows_of_a_run(tmp_path):
     rows = make_rows(seeds=2)
-    assert len(merge_results(tmp_path / "results.json", rows)) == len(rows) == 9 * 4 * 3 * 2
+    assert len(merge_results(tmp_path / "results.json", rows)) == len(rows) == 9 * 4 * 4 * 2

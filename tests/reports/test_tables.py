@@ -23,17 +23,17 @@ def test_markdown():
         "| Method | 5-step | Multistep |\n"
         "|---|---:|---:|\n"
         "| RFBC, argmax | 90.0 (85.0–95.0) | **50.0 (40.0–60.0)** |\n"
-        "| Greedy, argmax | – | 43.8 (41.0–48.0) |\n"
+        "| Greedy | – | 43.8 (41.0–48.0) |\n"
     )
 
 
 def test_terminal():
     assert results_table(ROWS, style="terminal") == (
         "Success (%), Harrow, held-out graph\n"
-        "Method                    5-step          Multistep\n"
-        "────────────────────────────────────────────────────\n"
-        "RFBC, argmax    90.0 (85.0–95.0)   50.0 (40.0–60.0)*\n"
-        "Greedy, argmax                 –   43.8 (41.0–48.0)\n"
+        "Method                  5-step          Multistep\n"
+        "──────────────────────────────────────────────────\n"
+        "RFBC, argmax  90.0 (85.0–95.0)   50.0 (40.0–60.0)*\n"
+        "Greedy                       –   43.8 (41.0–48.0)\n"
     )
 
 

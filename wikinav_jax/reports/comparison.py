@@ -32,16 +32,14 @@ class Line(NamedTuple):
 
     @property
     def decoding_note(self) -> str:
-        """'argmax'; empty where the method's name says it ('Greedy without revisits')."""
+        """'argmax'; empty when the method has no decoding."""
         note = names.decoding_label(self.decoding)
-        method = {self.method.casefold(), self.method_label.casefold()}
-        said = any(word.casefold() in name for word in (self.decoding, note) for name in method)
-        return "" if not note or said else note[:1].lower() + note[1:]
+        return note[:1].lower() + note[1:]
 
     @property
     def label(self) -> str:
-        """'RFBC, argmax', or just the method where the decoding adds nothing."""
-        return ", ".join(part for part in (self.method_label, self.decoding_note) if part)
+        """'RFBC, argmax', 'Greedy without revisits'."""
+        return names.line_label(self.method, self.decoding)
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,7 @@ class Comparison:
     lines: tuple[Line, ...]  # by decoding; learned methods before baselines
     metrics: tuple[str, ...]
     figures: dict[tuple[str, Line, str], Figure]  # (task, line, metric)
+    notes: dict[str, str]  # task -> what else is to be said of it: "4 excluded"
 
     @property
     def main_metric(self) -> str:
@@ -108,6 +107,21 @@ def _figure(rows: list[Row]) -> Figure:
     )
 
 
+def _notes(rows: Iterable[Row]) -> dict[str, str]:
+    """'4 excluded' for each task; over seeds 'up to 6 excluded'."""
+    values: dict[str, dict[str, set[float]]] = {}
+    for row in rows:
+        values.setdefault(row.task, {}).setdefault(row.metric, set()).add(row.value)
+    notes = {}
+    for task, by_metric in values.items():
+        parts = []
+        for metric, found in by_metric.items():
+            label = names.metric_name(metric).label.lower()
+            parts.append(("up to " if len(found) > 1 else "") + f"{max(found):,.0f} {label}")
+        notes[task] = ", ".join(parts)
+    return notes
+
+
 def _line_order(line: Line) -> tuple[object, ...]:
     return (
         names.decoding_order(line.decoding),
@@ -127,6 +141,10 @@ def compare(rows: Iterable[Row]) -> list[Comparison]:
         groups.setdefault(Group(row.system, row.dataset, row.split), []).append(row)
     comparisons = []
     for group, members in groups.items():
+        notes = _notes(row for row in members if names.metric_name(row.metric).is_note)
+        members = [row for row in members if not names.metric_name(row.metric).is_note]
+        if not members:
+            continue
         cells: dict[tuple[str, Line, str], list[Row]] = {}
         for row in members:
             cell = (row.task, Line(row.method, row.decoding), row.metric)
@@ -138,6 +156,7 @@ def compare(rows: Iterable[Row]) -> list[Comparison]:
                 lines=tuple(sorted({cell[1] for cell in cells}, key=_line_order)),
                 metrics=tuple(sorted({row.metric for row in members}, key=names.metric_order)),
                 figures={cell: _figure(cell_rows) for cell, cell_rows in cells.items()},
+                notes=notes,
             )
         )
     return sorted(

@@ -110,12 +110,27 @@ class Chart:
 
 
 def _quantity(name: str) -> tuple[str, list[str]]:
-    """'success/multistep/argmax' -> ('success', ['multistep', 'argmax']): a known part leads."""
+    """'success/no_revisit' and 'success_no_revisit' -> ('success', ['no_revisit']).
+
+    A known metric leads. Behind an underscore it must be a fraction: what 'loss_scale' counts is
+    no loss, but any accuracy can share an axis.
+    """
     parts = [part for part in name.split("/") if part] or [name]
-    unknown = names.metric_order("")[0]
-    known = [index for index, part in enumerate(parts) if names.metric_order(part)[0] < unknown]
-    lead = known[0] if known else len(parts) - 1
-    return parts[lead], parts[:lead] + parts[lead + 1 :]
+    for index, part in enumerate(parts):
+        known = names.metric_prefix(part)
+        rest = part[len(known) :].strip("_")
+        if known and (not rest or names.metric_name(known).fraction):
+            return known, [*parts[:index], *([rest] if rest else []), *parts[index + 1 :]]
+    return parts[-1], parts[:-1]
+
+
+def _variant(words: list[str]) -> str:
+    """'sampled, train half' for ['sample_train_half']."""
+    shown = []
+    for word in words:
+        decoding, rest = names.known_decoding(word)
+        shown += [names.decoding_label(decoding).lower(), rest.replace("_", " ")]
+    return ", ".join(filter(None, shown))
 
 
 def _path(x: np.ndarray, y: np.ndarray) -> str:
@@ -257,14 +272,15 @@ def make_charts(log: MetricLog) -> list[Chart]:
             metric = names.MetricName(metric.label, higher_is_better=metric.higher_is_better)
         for part, members in _parts(lines).items():
             splits = {split for split, *_ in members}
-            # A split that all lines share is said once, in the title.
+            # A split that all lines share is said once, in the title; "eval" goes without saying.
             shared = splits.pop() if len(splits) == 1 and len(members) > 1 else ""
-            title = ", ".join(word for word in (metric.label, part, shared) if word)
+            title = ", ".join(
+                filter(None, (metric.label, part, "" if shared == "eval" else shared))
+            )
             series = {}
             for (split, *rest), points in members.items():
-                words = [names.decoding_label(word).lower() for word in rest]
-                label = ", ".join(word for word in ("" if shared else split, *words) if word)
-                label = label or quantity
+                own = "" if shared else split
+                label = ", ".join(filter(None, (own, _variant(rest)))) or quantity
                 series[", ".join((split, *rest)) if label in series else label] = points
             charts.append(make_chart(title, series, metric))
     return charts

@@ -60,11 +60,9 @@ def _best(
 
 def _described(line: Line) -> str:
     """A line's name inside a sentence: 'RFBC (without revisits)'."""
-    note = line.decoding_note
-    # A baseline mostly comes under one decoding only, and its name says which.
-    if not note or names.is_baseline(line.method):
-        return line.method_label
-    return f"{line.method_label} ({note})"
+    if names.is_baseline(line.method) or not line.decoding_note:
+        return line.label
+    return f"{line.method_label} ({line.decoding_note})"
 
 
 def _in_brackets(item: Figure, metric: names.MetricName) -> str:
@@ -126,7 +124,7 @@ def make_headline(comparison: Comparison) -> Headline | None:
                 learned=names.method_label(mine[0].method),
                 value=figures.metric_with_unit(mine[1].value, name),
                 spread=figures.spread(mine[1], name),
-                baseline="" if rival is None else names.method_label(rival[0].method),
+                baseline="" if rival is None else rival[0].label,
                 baseline_value=""
                 if rival is None
                 else figures.metric_with_unit(rival[1].value, name),

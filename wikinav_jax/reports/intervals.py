@@ -34,7 +34,8 @@ class Panel:
     axis: Axis
     unit: str
     groups: tuple[tuple[str, tuple[Dot, ...]], ...]  # (decoding, its dots)
-    episodes: str
+    episodes: str  # "1,000"
+    note: str  # "4 excluded"
 
 
 def _axis(comparison: Comparison, metric: str) -> Axis:
@@ -109,5 +110,6 @@ def make_panels(comparison: Comparison, metric: str | None = None) -> list[Panel
             if len(sizes) > 1:
                 episodes += f"{figures.EN_DASH}{figures.number(sizes[-1])}"
             unit = "%" if name.fraction else ""
-            panels.append(Panel(names.task_label(task), axis, unit, tuple(groups), episodes))
+            note = comparison.notes.get(task, "")
+            panels.append(Panel(names.task_label(task), axis, unit, tuple(groups), episodes, note))
     return panels

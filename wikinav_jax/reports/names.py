@@ -15,6 +15,7 @@ class MetricName:
     fraction: bool = False  # lies in [0, 1] and is shown in per cent
     higher_is_better: bool | None = True  # None: neither, so nothing is set in bold
     decimals: int = 2  # of what is no fraction
+    is_note: bool = False  # about the task, the same for all methods: said once, not tabled
 
 
 _METRICS = {
@@ -22,6 +23,7 @@ _METRICS = {
     "spl": MetricName("SPL", fraction=True),
     # Over successes only: a method that reaches just the near targets looks short.
     "mean_steps": MetricName("Mean steps", higher_is_better=None, decimals=1),
+    "excluded": MetricName("Excluded", higher_is_better=None, decimals=0, is_note=True),
     "accuracy": MetricName("Accuracy", fraction=True),
     "roc_auc": MetricName("ROC AUC", fraction=True),
     "pr_auc": MetricName("PR AUC", fraction=True),
@@ -38,11 +40,7 @@ _METHODS = {
     "rl": "RL",
     "random": "Random",
     "greedy": "Greedy",
-    "greedy_no_revisit": "Greedy without revisits",
-    "greedy_without_revisits": "Greedy without revisits",
-    "random_no_revisit": "Random without revisits",
-    "random_dfs": "Random DFS",
-    "greedy_dfs": "Greedy DFS",
+    "greedy_lookahead": "Greedy look-ahead",
     "feed_forward": "Feed-forward",
     "r2d2": "R2D2",
     "bm25": "BM25",
@@ -92,6 +90,13 @@ def metric_name(metric: str) -> MetricName:
     return dataclasses.replace(known, label=f"{known.label}{at}{k}")
 
 
+def metric_prefix(name: str) -> str:
+    """The known metric that `name` is or begins with ('success' of 'success_sample'), or ''."""
+    key = _key(name)
+    found = [known for known in _METRICS if key == known or key.startswith(f"{known}_")]
+    return max(found, key=len, default="")
+
+
 def method_label(method: str) -> str:
     """A method's name for people; 'rfbc_transformer' is 'RFBC transformer'."""
     key = _key(method)
@@ -108,6 +113,33 @@ def decoding_label(decoding: str) -> str:
     if decoding.strip().casefold() in _NOTHING:
         return ""
     return _DECODINGS.get(_key(decoding), _plain(decoding))
+
+
+def line_label(method: str, decoding: str) -> str:
+    """A method under a decoding, as a name: 'RFBC, argmax', 'Greedy without revisits'.
+
+    Baselines have names in the literature; under their usual decoding they are just Random and
+    Greedy.
+    """
+    label, note = method_label(method), decoding_label(decoding)
+    note = note[:1].lower() + note[1:]
+    if is_baseline(method):
+        usual = "sample" if _key(method).startswith("random") else "argmax"
+        if _key(decoding) == "dfs":
+            return f"{label} DFS"
+        if _key(decoding) == "no_revisit":
+            return f"{label} {note}"
+        if _key(decoding) == usual:
+            return label
+    return f"{label}, {note}" if note else label
+
+
+def known_decoding(name: str) -> tuple[str, str]:
+    """'no_revisit_train_half' -> ('no_revisit', 'train half'); without a known one ('', name)."""
+    key = _key(name)
+    found = [known for known in _DECODINGS if key == known or key.startswith(f"{known}_")]
+    longest = max(found, key=len, default="")
+    return longest, key[len(longest) :].replace("_", " ").strip() if longest else name
 
 
 def split_label(split: str) -> str:

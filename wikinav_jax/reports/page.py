@@ -209,7 +209,8 @@ def _page(
 def _default_title(run: RunFiles) -> str:
     if run.comparisons:
         group = run.comparisons[0].group
-        return f"{names.dataset_label(group.system)} on {names.dataset_label(group.dataset)}"
+        system = names.method_label(group.system)
+        return f"{system[:1].upper()}{system[1:]} on {names.dataset_label(group.dataset)}"
     return f"Run {run.workdir.resolve().name}"
 
 
@@ -219,8 +220,9 @@ def _subtitle(run: RunFiles) -> str:
         return ""
     comparison = run.comparisons[0]
     split = names.split_label(comparison.group.split)
-    sizes = sorted({item.n for item in comparison.figures.values()})
-    seeds = {seed for item in comparison.figures.values() for seed in item.seeds}
+    main = [item for (_, _, of), item in comparison.figures.items() if of == comparison.main_metric]
+    sizes = sorted({item.n for item in main})
+    seeds = {seed for item in main for seed in item.seeds}
     episodes = " to ".join(f"{size:,}" for size in dict.fromkeys((sizes[0], sizes[-1])))
     return " · ".join(
         (
