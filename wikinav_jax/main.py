@@ -36,9 +36,9 @@ _PROCESS_ID = flags.DEFINE_integer("process_id", None, "Which of them this is, f
 
 
 def _navigation() -> ModuleType:
-    from wikinav_jax.navigation import train
+    from wikinav_jax.navigation import run
 
-    return train
+    return run
 
 
 # Imported on use, so that the flags are read before jax is.

@@ -1,0 +1,170 @@
+"""The navigation room's entry: build, train, evaluate and explain."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from wikinav_jax.common.config import ConfigError
+from wikinav_jax.common.files import read_json, write_json
+from wikinav_jax.navigation.config import check_config
+from wikinav_jax.navigation.data import NavigationData, cache_folder, prepare
+from wikinav_jax.navigation.evaluate import Evaluation, Method, baselines_for, evaluate
+from wikinav_jax.navigation.explain import example_walks, explain_walk
+from wikinav_jax.navigation.navigator import Navigator, Walkable
+from wikinav_jax.navigation.train import Facts, train
+from wikinav_jax.reports.page import write_report, write_walks_page
+from wikinav_jax.reports.results import merge_results
+from wikinav_jax.reports.tables import results_table
+from wikinav_jax.reports.terminal import format_walk
+from wikinav_jax.training.compilation import enable_compilation_cache
+
+
+def run(config: ConfigDict, workdir: Path, mode: str) -> None:
+    """Does what `mode` says: "build", "train" (and evaluate), "evaluate" or "explain".
+
+    Raises ConfigError, FileNotFoundError and ValueError with what to change.
+    """
+    check_config(config)
+    if mode == "explain" and not (config.explain.start and config.explain.target):
+        raise ConfigError(
+            "explain needs two places: --config.explain.start=TITLE --config.explain.target=TITLE "
+            "(or numbers of blocks)"
+        )
+    enable_compilation_cache(cache_folder(config) / "compiled")
+    begin = time.monotonic()
+    data = prepare(config)
+    if mode == "build":
+        _print_built(data)
+        return
+    navigator = Navigator(config, workdir, data)
+    if mode == "explain":
+        explain_run(navigator)
+        return
+    facts: Facts = {}
+    if mode == "train":
+        facts["Preparation (s)"] = round(time.monotonic() - begin, 1)
+        facts |= train(navigator)
+    evaluate_run(navigator, facts)
+
+
+def evaluate_run(navigator: Navigator, facts: Facts) -> None:
+    """Plays every task with every method; writes results.json, walks.json and report.html."""
+    config = navigator.config.evaluate
+    state = navigator.restore()
+    learned = [navigator.method(state, decoding) for decoding in config.decodings]
+    begin = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    walks: list[dict[str, Any]] = []
+    for split in config.splits:
+        place = navigator.walkable(split)
+        others = baselines_for(place.features) if config.baselines else ()
+        evaluation = evaluate(
+            place.part.graph,
+            place.features,
+            [*learned, *others],
+            mesh=navigator.mesh,
+            system=navigator.config.name,
+            dataset=navigator.config.dataset.name,
+            split=split,
+            seed=navigator.config.seed,
+            tasks=tuple(config.tasks),
+            num_episodes=config.num_episodes,
+            budget=config.budget,
+        )
+        rows += evaluation.rows
+        walks += _examples(navigator, place, learned, evaluation)
+    if not navigator.is_first:
+        return
+    facts = {**_known_facts(navigator.workdir), **facts, **_data_facts(navigator.data)}
+    facts["Evaluation (s)"] = round(time.monotonic() - begin, 1)
+    merged = merge_results(navigator.workdir / "results.json", rows)
+    write_json(navigator.workdir / "walks.json", {"walks": walks})
+    write_json(navigator.workdir / "facts.json", facts)
+    page = write_report(navigator.workdir)
+    for metric in ("success", "spl"):
+        print(results_table(merged, metric=metric, style="terminal"), end="\n\n")
+    print(f"Report: {page}")
+
+
+def explain_run(navigator: Navigator) -> None:
+    """Prints one walk with the alternatives it weighed, and writes it as a page."""
+    config = navigator.config.explain
+    place = navigator.walkable(config.graph)
+    start, target = (place.part.graph.find(name) for name in (config.start, config.target))
+    walk = explain_walk(
+        place.part.graph,
+        place.features,
+        navigator.method(navigator.restore(), config.decoding),
+        start,
+        target,
+        mesh=navigator.mesh,
+        budget=navigator.config.evaluate.budget,
+        seed=navigator.config.seed,
+    )
+    if not navigator.is_first:
+        return
+    print(format_walk(walk))
+    title = f"{walk['start']['title']} → {walk['target']['title']}"
+    write_json(navigator.workdir / "explain.json", {"walks": [walk]})
+    page = write_walks_page([walk], navigator.workdir / "explain.html", title)
+    print(f"Page: {page}")
+
+
+def _examples(
+    navigator: Navigator, place: Walkable, learned: list[Method], evaluation: Evaluation
+) -> list[dict[str, Any]]:
+    """Walks to read: the last decoding named, on the task that mixes all distances."""
+    config = navigator.config.evaluate
+    if not config.example_walks or not learned:
+        return []
+    return example_walks(
+        place.part.graph,
+        place.features,
+        learned[-1],
+        evaluation,
+        "multistep" if "multistep" in config.tasks else config.tasks[0],
+        budget=config.budget,
+        num_successes=config.example_walks,
+        num_failures=config.example_walks,
+        seed=navigator.config.seed,
+    )
+
+
+def _known_facts(workdir: Path) -> Facts:
+    """What an earlier call wrote: evaluating again must not lose the facts of training."""
+    path = workdir / "facts.json"
+    known = read_json(path) if path.exists() else {}
+    return known if isinstance(known, dict) else {}
+
+
+def _data_facts(data: NavigationData) -> Facts:
+    parts = {"Graph": data.all, "Training half": data.train, "Evaluation half": data.eval}
+    meta = data.all.graph.meta
+    return {
+        **{
+            name: f"{part.graph.num_articles:,} articles, {part.graph.num_nodes:,} blocks, "
+            f"{part.graph.num_edges:,} links"
+            for name, part in parts.items()
+        },
+        "Source": str(meta.get("source", "")),
+        "Licence": str(meta.get("licence", "")),
+    }
+
+
+def _print_built(data: NavigationData) -> None:
+    for name in ("all", "train", "eval"):
+        graph = data.part(name).graph
+        degree = np.diff(graph.indptr)
+        print(
+            f"{name:>5}: {graph.num_articles:,} articles, {graph.num_nodes:,} blocks, "
+            f"{graph.num_edges:,} links, {degree.mean():.1f} a block (at most {degree.max():,})"
+        )
+    graph = data.all.graph
+    print(f"Graph: {graph.path}")
+    for name, value in dict(graph.meta.get("statistics", {})).items():
+        print(f"  {name}: {value}")
