@@ -30,8 +30,9 @@ POLICIES: dict[str, type[nn.Module]] = {
 
 # Fields that shape what is trained: a checkpoint with other values is refused.
 _IDENTITY = ("seed", "dataset", "split", "features", "walks", "policy", "train")
-# ... except these, which only say how often or how fast.
+# ... except these, which only say how long, how often or how fast.
 _FREE = (
+    "train.num_steps",
     "train.workers",
     "train.log_every",
     "train.checkpoint_every",
