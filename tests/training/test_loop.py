@@ -68,21 +68,18 @@ def test_record_and_rows(whole: tuple[Path, Any]) -> None:
     assert checkpoints(folder) == [10, 12]
 
 
-def test_rows_are_means_over_examples(whole: tuple[Path, Any]) -> None:
-    seen: list[dict[str, np.ndarray]] = []
-
-    def spy(step: Any) -> Any:
-        def wrapped(state: TrainState, batch: Any) -> Any:
-            state, metrics = step(state, batch)
-            jax.debug.callback(lambda **values: seen.append(values), **metrics)
-            return state, metrics
-
-        return wrapped
-
-    run_toy(None, num_steps=3, wrap_step=spy)
-    jax.effects_barrier()
-    expected = sum(float(m["loss_sum"]) for m in seen) / sum(int(m["count"]) for m in seen)
-    assert read_metrics(whole[0] / "metrics.jsonl")[0]["value"] == pytest.approx(expected, rel=1e-6)
+def test_rows_are_means_over_examples_not_over_steps(
+    tmp_path: Path, whole: tuple[Path, Any]
+) -> None:
+    run_toy(tmp_path, num_steps=3, log_every=1)
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    losses = [row["value"] for row in rows if row["split"] == "train"]
+    counts = [draw_batch(step, range(SHARDS))["mask"].sum() for step in range(3)]
+    assert len(set(counts)) > 1
+    expected = np.dot(losses, counts) / sum(counts)
+    assert expected != pytest.approx(np.mean(losses), rel=1e-4)
+    value = read_metrics(whole[0] / "metrics.jsonl")[0]["value"]  # log_every=3
+    assert value == pytest.approx(expected, rel=1e-9)
 
 
 def test_it_learns() -> None:
@@ -93,9 +90,8 @@ def test_it_learns() -> None:
 # ---- Devices --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("devices", [1, 2])
-def test_fewer_devices_agree(whole: tuple[Path, Any], devices: int) -> None:
-    state, record = run_toy(None, num_steps=STEPS, devices=devices)
+def test_one_device_agrees_with_four(whole: tuple[Path, Any]) -> None:
+    state, record = run_toy(None, num_steps=STEPS, devices=1)
     for ours, theirs in zip(numbers(state), numbers(whole[1].state), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=5e-7)
     assert record.evaluation["loss"] == pytest.approx(whole[1].record.evaluation["loss"], rel=1e-6)

@@ -51,7 +51,6 @@ def test_two_processes_train_stop_and_resume_like_one(tmp_path: Path) -> None:
     stopped = max(int(entry.name) for entry in (pair / "checkpoints").iterdir())
     assert 6 < stopped < STEPS
     assert not list(pair.glob("final-*"))
-    assert sorted(path.name for path in (pair / "checkpoints" / str(stopped)).glob("*"))
 
     # Resumed, they end where one process ends that never stopped: to the bit, as the toy sums
     # over shards in a fixed order here.

@@ -91,7 +91,8 @@ class Checkpointer:
     "min" by `best_mode`) is kept too; ties go to the later step. `read_only` neither makes nor
     cleans the folder, for evaluating while another process trains.
 
-    All processes of a run call every method together. Raises CheckpointError for a folder that
+    All processes of a run call every method together, on a folder that all of them see. A URL
+    (gs://...) is refused: mount the bucket. Raises CheckpointError for a folder that
     holds something else, and ValueError for bad arguments.
     """
 
@@ -109,6 +110,11 @@ class Checkpointer:
             raise ValueError(f"keep={keep} is less than 1; a run needs its last checkpoint")
         if best_mode not in ("max", "min"):
             raise ValueError(f"best_mode={best_mode!r} is neither 'max' nor 'min'")
+        if "://" in os.fspath(directory):
+            raise ValueError(
+                f"{directory} is a URL; checkpoints need a folder: mount the bucket (gcsfuse) and "
+                "name the mounted folder"
+            )
         self.directory = Path(directory).absolute()
         self.best_metric = best_metric
         self._best_mode = best_mode
@@ -292,6 +298,7 @@ def _check_folder(directory: Path) -> None:
         entry.name
         for entry in directory.iterdir()
         if not (entry.is_dir() and (entry.name.isdecimal() or _TEMPORARY in entry.name))
+        and not entry.name.startswith(".")  # what file systems and desktops leave behind
     )
     if foreign:
         raise CheckpointError(

@@ -4,6 +4,7 @@ The order of things around step n, on which resuming to the bit rests:
 step n is dispatched -> the metrics of n-1 are read while it runs -> (row at n) -> (evaluation at
 n) -> (checkpoint at n). Before a checkpoint the metrics of all steps up to it are read, so that a
 checkpoint at n implies that every row up to n is written and every loss up to n was finite.
+CPUs and TPUs repeat a program to the bit; on a GPU set XLA_FLAGS=--xla_gpu_deterministic_ops=true.
 """
 
 from __future__ import annotations
@@ -259,6 +260,8 @@ class _Run:
         if not bool(jax.device_get(all_finite(self.state.params))):
             # The loss of this step was finite, its gradient was not.
             self._stop_not_finite("the parameters are not finite after the update", self.step)
+        if self._writer is not None:
+            self._writer.sync()
         self._checkpointer.save(
             self.step,
             self.state,
