@@ -42,7 +42,7 @@ def _axis(comparison: Comparison, metric: str) -> Axis:
     """One axis for all panels, so that tasks can be compared by eye."""
     name = names.metric_name(metric)
     if name.fraction:
-        return linear_axis(0, 1, parts=4, tight=True, label=lambda value: f"{100 * value:.0f}")
+        return linear_axis(0, 1, tight=True, label=lambda value: f"{100 * value:.0f}")
     ends = [
         end
         for (_, _, of), item in comparison.figures.items()
