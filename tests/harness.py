@@ -10,8 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
+
+_started: list[subprocess.Popen[bytes]] = []
 
 
 def start_python(
@@ -27,24 +30,35 @@ def start_python(
         "PYTHONUNBUFFERED": "1",
     }
     with log.open("ab") as output:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", module, *map(str, arguments)],
             cwd=ROOT,
             env=environment,
             stdout=output,
             stderr=subprocess.STDOUT,
         )
+    _started.append(process)
+    return process
 
 
-def finish(process: subprocess.Popen[bytes], log: Path, *, expect: int = 0, timeout: float = 60):
+def _fail(message: str, log: Path) -> NoReturn:
+    """Fails the test and leaves no process of this module behind."""
+    for process in _started:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    raise AssertionError(f"{message}; the end of {log}:\n{tail(log)}")
+
+
+def finish(
+    process: subprocess.Popen[bytes], log: Path, *, expect: int = 0, timeout: float = 120
+) -> None:
     """Waits for the exit status `expect`; anything else fails with the end of the log."""
-    try:
-        status = process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        raise AssertionError(f"still running after {timeout} s:\n{tail(log)}") from None
-    assert status == expect, f"exit status {status}, expected {expect}:\n{tail(log)}"
+    deadline = time.monotonic() + timeout
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if process.poll() != expect:
+        _fail(f"exit status {process.poll()} after at most {timeout} s, expected {expect}", log)
 
 
 def run_python(
@@ -59,14 +73,16 @@ def wait_until(
     processes: Sequence[subprocess.Popen[bytes]],
     log: Path,
     *,
-    timeout: float = 60,
+    timeout: float = 120,
 ) -> None:
     """Polls until `condition()`; fails when a process ends first or time runs out."""
     deadline = time.monotonic() + timeout
     while not condition():
-        ended = [process.poll() for process in processes if process.poll() is not None]
-        assert not ended or condition(), f"ended early with {ended}:\n{tail(log)}"
-        assert time.monotonic() < deadline, f"waited {timeout} s in vain:\n{tail(log)}"
+        ended = [process.returncode for process in processes if process.poll() is not None]
+        if ended and not condition():
+            _fail(f"ended early with {ended}", log)
+        if time.monotonic() > deadline:
+            _fail(f"waited {timeout} s in vain", log)
         time.sleep(0.01)
 
 

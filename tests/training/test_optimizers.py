@@ -19,11 +19,15 @@ PARAMS = {
 
 
 def updates(optimizer: optax.GradientTransformation, gradients, params=PARAMS, steps: int = 1):
-    state = optimizer.init(params)
-    for _ in range(steps):
-        update, state = optimizer.update(gradients, state, params)
-        params = optax.apply_updates(params, update)
-    return params
+    @jax.jit
+    def run(params, gradients):
+        state = optimizer.init(params)
+        for _ in range(steps):
+            update, state = optimizer.update(gradients, state, params)
+            params = optax.apply_updates(params, update)
+        return params
+
+    return run(params, gradients)
 
 
 def test_schedules_by_hand() -> None:
