@@ -29,6 +29,7 @@ _NUMPY_ITEM_SECTIONS = _ITEM_SECTIONS | {"returns", "yields", "receives"}
 _DIRECTIVE = re.compile(r"\.\. +([\w:-]+)::\s*(.*)")
 _FOOTNOTE = re.compile(r"\.\. +(\[[^\]]+\])\s+(.*)")
 _FIELD = re.compile(r":(\w+)((?: +[\w*.\\]+)*):(?!`)\s*(.*)")
+_OPTION = re.compile(r":[\w-]+:( .*)?")  # of a directive
 _ITEM = re.compile(r"(?:[-*+•o]|\(?\d{1,2}[.)]|[a-z][.)])\s+(?=\S)")
 _DASHED_ITEM = re.compile(r"[\w.*\"'-]+(?:\([^)]*\))?(?:, *[\w.*-]+(?:\([^)]*\))?)*\s+--?\s+(?=\S)")
 _COLUMNS = re.compile(r"[^\s.,:]+(?:\([^)]*\))?\s{2,}\S")
@@ -272,7 +273,8 @@ class _Paragraphs:
                 yield from self._close()
                 continue
             if code_base is not None and indent > code_base:
-                yield from _code(stripped)
+                if not _OPTION.fullmatch(stripped):
+                    yield from _code(stripped)
                 continue
             code_base = None
             if in_doctest or stripped.startswith(">>>"):

@@ -5,10 +5,11 @@ Source files are parsed by `ast`; no documented package is imported, and no code
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import platform
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def documents(
       min_words: functions and classes with fewer words are told in their module's document.
 
     Raises:
-      ValueError: a package is not installed, or has no Python source.
+      ValueError: a package is not installed or has no Python source, or none has docstrings.
     """
     return _pages(packages, min_words, Counter()).documents()
 
@@ -77,7 +78,7 @@ def load(
       entity_links: whether to make entity links.
 
     Raises:
-      ValueError: a package is not installed, or has no docstrings.
+      ValueError: a package is not installed or has no Python source, or none has docstrings.
     """
     skipped: Counter[str] = Counter()
     pages = _pages(packages, min_words, skipped)
@@ -152,7 +153,13 @@ def _pages(packages: Sequence[str], min_words: int, skipped: Counter[str]) -> Py
             len(files),
             first_skipped,
         )
-    return PythonPages(PythonNames(modules), min_words)
+    pages = PythonPages(PythonNames(modules), min_words)
+    if not pages.outline.index_entries:
+        raise ValueError(
+            f"the sources of {', '.join(packages)} ({len(modules)} files read) have no docstrings; "
+            "name other packages"
+        )
+    return pages
 
 
 def _version(package: str) -> str:
@@ -181,5 +188,10 @@ def _licence(package: str) -> str:
 
 def _distribution(package: str) -> str:
     """The name on the package index: scikit-learn for sklearn."""
-    names = importlib.metadata.packages_distributions().get(package)
+    names = _distributions().get(package)
     return names[0] if names else package
+
+
+@functools.cache
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()  # reads the files of everything installed

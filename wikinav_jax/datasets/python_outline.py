@@ -81,11 +81,11 @@ class Outline:
             for definition in self.docs
             if self._deserves_page(definition, members[definition], min_words)
         ]
-        tops = [d for d in with_page if d.kind == "module" and "." not in d.module]
+        self.index_entries = [d for d in with_page if d.kind == "module" and "." not in d.module]
         self.docs[self.index] = parse_docstring(
             "The modules of the standard library, and the packages installed beside it."
         )
-        members[self.index] = tops
+        members[self.index] = self.index_entries
         self.with_page = [self.index, *with_page]
         self.places = {definition: Place(self.title(definition)) for definition in self.with_page}
         self._families = self._find_families()
