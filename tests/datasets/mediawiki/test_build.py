@@ -1,0 +1,250 @@
+"""From a dump to a graph: order, redirects, resumption, failures."""
+
+from __future__ import annotations
+
+import bz2
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.datasets.mediawiki.dumps import Page, dump, header, numbered
+from wikinav_jax.common.files import read_json
+from wikinav_jax.datasets.documents import Anchor
+from wikinav_jax.datasets.mediawiki import build as build_module
+from wikinav_jax.datasets.mediawiki.build import DumpBuild, dump_files
+from wikinav_jax.datasets.mediawiki.loader import fingerprint_inputs, load
+from wikinav_jax.datasets.mediawiki.pages import PageOptions
+from wikinav_jax.graph.store import EdgeKind, open_graph
+
+PAGES = [
+    Page("Bee", "A bee visits the [[Law#History (1871–1945)|rule]] and a [[wasp]].\n\n[[Bumble]]."),
+    Page("Law", "Law.\n== History (1871–1945) ==\nThe [[Queen club]] and [[bee]] and [[Bees]]."),
+    Page("B.C. Queen", "Nothing.\n== Club ==\nA club house by the [[Nowhere]]."),
+    Page("Queen club", "#REDIRECT[[B.C._Queen#Club]]", redirect="B.C. Queen"),
+    Page("Bees", "#REDIRECT [[Bumble]]", redirect="Bumble"),
+    Page("Bumble", "#redirect: [[bee]] {{R from x}}", redirect="Bee"),
+    Page("A", "#REDIRECT [[B]]", redirect="B"),
+    Page("B", "#REDIRECT [[C]]", redirect="C"),
+    Page("C", "#REDIRECT [[A]]", redirect="A"),
+    Page('The "Wasp"', "#REDIRECT [[Wasp]]"),  # a dump older than the <redirect> element
+    Page("Wasp", 'Plain. [[The &quot;Wasp"]] and [[A]] and [[Category:X]].'),
+    Page("Out", "#REDIRECT [[:Category:X]]", redirect="Category:X"),
+    Page("Category:X", "[[Bee]]", namespace=14),
+    Page("Data", "{}", model="json"),
+    Page("Lonely", "A page without links."),
+]
+
+
+@pytest.fixture
+def source(tmp_path) -> Path:
+    path = tmp_path / "wiki.xml.bz2"
+    xml = dump(PAGES)
+    cut = xml.index("<page>", len(xml) // 2)
+    path.write_bytes(bz2.compress(xml[:cut].encode()) + bz2.compress(xml[cut:].encode()))
+    return path
+
+
+def test_documents(source, tmp_path):
+    build = DumpBuild(source, tmp_path / "spill", workers=1)
+    documents = list(build.documents())
+    assert [d.title for d in documents] == ["Bee", "Law", "B.C. Queen", "Wasp", "Lonely"]
+    bee, law, queen, wasp, _ = documents
+    assert bee.sections[0].passages[0].anchors == (
+        Anchor(17, 21, "Law", "History (1871–1945)"),
+        Anchor(28, 32, "Wasp"),
+    )
+    assert bee.sections[0].passages[1].anchors == (Anchor(0, 6, "Bee"),)
+    assert law.sections[1].passages[0].anchors == (
+        Anchor(4, 14, "B.C. Queen", "Club"),
+        Anchor(19, 22, "Bee"),
+        Anchor(27, 31, "Bee"),
+    )
+    assert bee.aliases == ("Bees", "Bumble")
+    assert queen.aliases == ()  # "Queen club" names a section
+    assert wasp.aliases == ('The "Wasp"',)
+    assert wasp.sections[0].passages[0].anchors == (Anchor(7, 17, "Wasp"), Anchor(22, 23, "A"))
+    report = build.report()
+    assert report["counts"] == report["counts"] | {
+        "pages": 15,
+        "articles": 5,
+        "redirects": 8,
+        "redirects_to_no_article": 1,
+        "redirect_cycles": 1,
+        "redirects_in_or_into_cycles": 3,
+        "pages_of_other_namespaces": 1,
+        "pages_of_other_content_models": 1,
+        "pages_with_an_id_seen_before": 0,
+        "failed_pages": 0,
+    }
+    assert report["problems"] == report["failed_pages"] == []
+
+
+def test_graph(source, tmp_path):
+    graph = load(None, tmp_path / "cache", tmp_path / "graph", source=str(source), workers=1)
+    texts = graph.texts(None)
+    law_history = texts.index("The Queen club and bee and Bees.")
+    edges = {
+        (graph.text(src), graph.text(dst))
+        for src in range(graph.num_nodes)
+        for slot in range(graph.indptr[src], graph.indptr[src + 1])
+        for dst in [graph.indices[slot]]
+        if graph.edge_kind[slot] == EdgeKind.HYPERLINK
+    }
+    bee = texts[graph.first_block(graph.article[graph.find("Bee")])]
+    assert edges == {
+        (bee, texts[law_history]),
+        (bee, 'Plain. The "Wasp" and A and .'),
+        (texts[law_history], "A club house by the Nowhere."),
+        (texts[law_history], bee),
+    }
+    meta = open_graph(tmp_path / "graph").meta
+    assert meta["mediawiki"]["wiki"] == "enwiki"
+    assert meta["licence"].startswith("CC BY-SA 4.0")
+    assert meta["statistics"]["dropped"]["links_to_unknown_titles"] == 2
+    assert not list((tmp_path / "cache" / "mediawiki").glob("*"))  # parsed pages are gone
+    assert "Lonely" in graph.article_titles
+
+
+def many_pages() -> str:
+    rng = np.random.default_rng(5)
+    pages = []
+    for i in range(300):
+        links = " ".join(f"[[Page {j}]] word" for j in rng.integers(0, 300, 8))
+        pages.append(Page(f"Page {i}", f"{'filler ' * 200} {links}\n== S ==\n{links}"))
+    return dump(pages)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(build_module, "_FIRST_CHUNK", 20_000)
+    monkeypatch.setattr(build_module, "_LARGEST_CHUNK", 20_000)
+
+
+def test_the_graph_does_not_depend_on_the_number_of_workers(tmp_path, small_chunks):
+    path = tmp_path / "many.xml"
+    path.write_text(many_pages(), encoding="utf-8")
+    hashes = []
+    for workers in (1, 3):
+        output = tmp_path / f"graph-{workers}"
+        load(None, tmp_path / f"cache-{workers}", output, source=str(path), workers=workers)
+        hashes.append({file.name: file.read_bytes() for file in output.iterdir()})
+    assert hashes[0].keys() == hashes[1].keys()
+    for name, content in hashes[0].items():
+        if name != "meta.json":
+            assert content == hashes[1][name]
+    first, second = (read_json(tmp_path / f"graph-{n}" / "meta.json") for n in (1, 3))
+    assert first["mediawiki"] == second["mediawiki"]
+    assert first["statistics"] == second["statistics"]
+
+
+def test_an_interrupted_build_goes_on(tmp_path, small_chunks, caplog):
+    path = tmp_path / "many.xml"
+    path.write_text(many_pages(), encoding="utf-8")
+    expected = list(DumpBuild(path, tmp_path / "whole", workers=1).documents())
+
+    build = DumpBuild(path, tmp_path / "spill", workers=1)
+    list(build.documents())
+    heads = sorted(build.folder.rglob("*.json"))
+    assert len(heads) > 20
+    for head in heads[7:]:  # as if killed after seven chunks
+        head.unlink()
+    times = {head: head.stat().st_mtime_ns for head in heads[:7]}
+    with caplog.at_level(logging.INFO, logger="absl"):
+        again = DumpBuild(path, tmp_path / "spill", workers=1)
+        assert list(again.documents()) == expected
+    assert all(head.stat().st_mtime_ns == when for head, when in times.items())
+    assert again.report() == build.report()
+
+
+def test_a_changed_dump_is_parsed_anew(tmp_path):
+    path = tmp_path / "wiki.xml"
+    path.write_text(dump([Page("A", "old")]))
+    build = DumpBuild(path, tmp_path / "spill", workers=1)
+    assert [p.text for d in build.documents() for p in d.sections[0].passages] == ["old"]
+    path.write_text(dump([Page("A", "new and longer")]))
+    build = DumpBuild(path, tmp_path / "spill", workers=1)
+    assert [p.text for d in build.documents() for p in d.sections[0].passages] == ["new and longer"]
+
+
+def test_failing_pages_are_listed_and_left_out(tmp_path, caplog):
+    broken = Page("Broken", "x").xml().replace("<text", "&undefined;<text")
+    good = "".join(page.xml() for page in numbered([Page("A", "text"), Page("B", "[[A]]")]))
+    large = Page("Large", "word " * 3000).xml()
+    path = tmp_path / "wiki.xml"
+    path.write_text(header() + broken + good + large + "</mediawiki>")
+    build = DumpBuild(
+        path, tmp_path / "spill", workers=1, options=PageOptions(max_characters=10_000)
+    )
+    with caplog.at_level(logging.WARNING, logger="absl"):
+        assert [document.title for document in build.documents()] == ["A", "B"]
+    failed = build.report()["failed_pages"]
+    assert [title for title, _ in failed] == ["Broken", "Large"]
+    assert "undefined entity" in failed[0][1]
+    assert "15,000 characters; max_characters=10,000" in failed[1][1]
+    assert build.report()["counts"]["failed_pages"] == 2
+    assert "page 'Large' is left out" in caplog.text
+
+
+def test_a_truncated_dump_gives_the_graph_of_what_is_there(tmp_path, caplog):
+    data = bz2.compress(many_pages().encode())
+    path = tmp_path / "wiki.xml.bz2"
+    streams = [bz2.compress(part) for part in (many_pages().encode()[:200_000], data)]
+    path.write_bytes(streams[0] + streams[1][:100])
+    graph = load(None, tmp_path, None, source=str(path), workers=1)
+    titles = graph.article_titles
+    assert titles == [f"Page {i}" for i in range(len(titles))]
+    assert len(titles) > 50
+    assert any("is cut off" in problem for problem in graph.meta["mediawiki"]["problems"])
+
+
+def test_an_id_seen_twice_counts_once(tmp_path):
+    pages = [Page("A", "first", 5), Page("B", "b", 6), Page("A", "again", 5), Page("C", "c", 5)]
+    path = tmp_path / "wiki.xml"
+    path.write_text(dump(pages))
+    build = DumpBuild(path, tmp_path / "spill", workers=1)
+    documents = list(build.documents())
+    assert [(d.title, d.sections[0].passages[0].text) for d in documents] == [
+        ("A", "first"),
+        ("B", "b"),
+    ]
+    assert build.report()["counts"]["pages_with_an_id_seen_before"] == 2
+
+
+def test_a_folder_of_parts(tmp_path):
+    for number in (1, 2, 10):
+        xml = dump([Page(f"Page {number}", f"text {number}", page_id=number)])
+        (tmp_path / f"wiki-part{number}.xml.bz2").write_bytes(bz2.compress(xml.encode()))
+    (tmp_path / "md5sums.txt").write_text("not a dump")
+    assert [path.name for path in dump_files(tmp_path)] == [
+        "wiki-part1.xml.bz2",
+        "wiki-part2.xml.bz2",
+        "wiki-part10.xml.bz2",
+    ]
+    build = DumpBuild(tmp_path, tmp_path / "spill", workers=1)
+    assert [d.title for d in build.documents()] == ["Page 1", "Page 2", "Page 10"]
+
+
+def test_what_cannot_be_built(tmp_path):
+    with pytest.raises(ValueError, match="source is empty"):
+        load(None, tmp_path, None)
+    with pytest.raises(FileNotFoundError, match=r"source='none.xml' does not exist"):
+        load(tmp_path, tmp_path, None, source="none.xml")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="no file that ends in"):
+        load(tmp_path, tmp_path, None, source="empty")
+    (tmp_path / "no.xml").write_text(dump([Page("Talk:A", "x", namespace=1)]))
+    with pytest.raises(ValueError, match="is empty"):
+        load(tmp_path, tmp_path, None, source="no.xml", workers=1)
+    with pytest.raises(ValueError, match="workers=-1"):
+        DumpBuild(tmp_path / "no.xml", tmp_path, workers=-1)
+
+
+def test_fingerprints_change_with_the_dump(tmp_path):
+    path = tmp_path / "wiki.xml"
+    path.write_text(dump([Page("A", "x")]))
+    first = fingerprint_inputs(tmp_path, tmp_path, source="wiki.xml", keep_tables=True)
+    assert first == fingerprint_inputs(None, tmp_path, source=str(path))
+    path.write_text(dump([Page("A", "xy")]))
+    assert fingerprint_inputs(tmp_path, tmp_path, source="wiki.xml") != first

@@ -1,0 +1,133 @@
+"""Limits per page, and workers that die or stand still."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.datasets.mediawiki.dumps import Page
+from wikinav_jax.datasets.mediawiki import pages as pages_module
+from wikinav_jax.datasets.mediawiki.limits import PageLimitError, time_limit
+from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
+from wikinav_jax.datasets.mediawiki.pool import ChunkSource, parse_chunks, work_on_chunks
+from wikinav_jax.datasets.mediawiki.spill import Spill
+from wikinav_jax.datasets.mediawiki.titles import SiteInfo
+
+
+def sources(*texts: str) -> list[bytes]:
+    return [Page(text[:10], text, i).xml().encode() for i, text in enumerate(texts, 1)]
+
+
+def run(folder: Path, *chunks: list[bytes], options=None, **more) -> Spill:
+    """Parses chunks; returns what they left."""
+    given = [ChunkSource(number, pages, 0) for number, pages in enumerate(chunks)]
+    done = parse_chunks(
+        given, site=SiteInfo(), options=options or PageOptions(), spill=folder, **more
+    )
+    counts = dict(done)
+    assert counts == {number: len(pages) for number, pages in enumerate(chunks)}
+    return Spill(folder)
+
+
+def titles(spill: Spill, number: int) -> list[str]:
+    return [document.title for _, document in spill.documents(number)]
+
+
+def hostile_work(*arguments) -> None:
+    """A worker that dies at some pages and stands still at others."""
+    parse_page = pages_module.parse_page
+
+    def parse(source):
+        if b"KILL" in source:
+            os._exit(9)
+        if b"STILL" in source:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            time.sleep(600)
+        return parse_page(source)
+
+    pages_module.parse_page = parse
+    work_on_chunks(*arguments)
+
+
+def dying_work(*arguments) -> None:
+    os._exit(3)
+
+
+def test_a_page_that_ends_a_worker_is_named_and_the_rest_is_parsed(tmp_path):
+    chunks = [
+        sources("Aa", "KILL one", "Bb", "KILL two", "Cc"),
+        sources("Dd"),
+        sources("Ee", "KILL three"),
+    ]
+    spill = run(tmp_path, *chunks, workers=2, work=hostile_work)
+    assert [titles(spill, number) for number in range(3)] == [["Aa", "Bb", "Cc"], ["Dd"], ["Ee"]]
+    reason = "it ended a worker process"
+    assert spill.head(0)["failed"] == [["KILL one", reason], ["KILL two", reason]]
+    assert spill.head(2)["failed"] == [["KILL three", reason]]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs POSIX signals")
+def test_a_worker_that_stands_still_is_replaced(tmp_path):
+    spill = run(
+        tmp_path,
+        sources("Aa", "STILL", "Bb"),
+        workers=1,
+        work=hostile_work,
+        patience=0.5,
+        options=PageOptions(max_seconds=0.5),
+    )
+    assert titles(spill, 0) == ["Aa", "Bb"]
+    assert spill.head(0)["failed"] == [["STILL", "a worker process stood still for 1 s"]]
+
+
+def test_workers_that_die_of_themselves_are_an_error(tmp_path):
+    with pytest.raises(RuntimeError, match="no page is to blame"):
+        run(tmp_path, sources("Aa"), workers=1, work=dying_work)
+
+
+def test_a_page_over_its_time_is_left_out():
+    chunk = PageParser(SiteInfo(), PageOptions(max_seconds=0.01)).parse(
+        sources("Aa", "Slow " + "[[a]] " * 100_000, "Bb")
+    )
+    assert [document.title for _, document in chunk.documents] == ["Aa", "Bb"]
+    assert chunk.failed == [("Slow [[a]]", "took more than 0.01 s")]
+
+
+def test_time_limits_end_with_their_block():
+    with time_limit(0.05):
+        pass
+    time.sleep(0.1)  # an alarm left behind would go off here
+    with pytest.raises(PageLimitError, match=r"took more than 0\.05 s"), time_limit(0.05):
+        time.sleep(5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory limits are Linux's")
+def test_a_page_over_its_memory_is_left_out(tmp_path):
+    # A million links of a page are a million strings and a list.
+    spill = run(
+        tmp_path,
+        sources("Aa", "Wide " + "[[a|b]]c" * 700_000, "Bb"),
+        workers=1,
+        options=PageOptions(max_memory=60 << 20, max_seconds=60),
+    )
+    assert titles(spill, 0) == ["Aa", "Bb"]
+    assert spill.head(0)["failed"] == [["Wide [[a|b", "took more than 60 MB"]]
+
+
+def test_a_spill_folder_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError, match="file"):
+        run(tmp_path / "file", sources("Aa"), workers=1)
+
+
+def test_damaged_spill_files_say_so(tmp_path):
+    spill = run(tmp_path, sources("Aa"), workers=1)
+    docs = next(tmp_path.rglob("*.docs"))
+    docs.write_bytes(docs.read_bytes()[:-5])
+    with pytest.raises(ValueError, match="is damaged"):
+        list(spill.documents(0))

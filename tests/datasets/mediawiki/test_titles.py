@@ -1,0 +1,149 @@
+"""Titles, namespaces and redirects by MediaWiki's rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from wikinav_jax.datasets.mediawiki.titles import (
+    LinkKind,
+    LinkTarget,
+    SiteInfo,
+    Titles,
+    pipe_trick,
+    resolve_redirects,
+)
+
+ENGLISH = Titles(SiteInfo(database="enwiki", namespaces={"": 0, "Talk": 1, "File": 6}))
+
+
+@pytest.mark.parametrize(
+    ("raw", "title", "fragment"),
+    [
+        ("Moss", "Moss", ""),
+        ("moss", "Moss", ""),
+        ("_Old__Quay_", "Old Quay", ""),
+        ("Old\u00a0 \u2009Quay", "Old Quay", ""),
+        ("Caf\u0065\u0301", "Caf\u00e9", ""),
+        ("Caf%C3%A9", "Café", ""),
+        ("100%", "100%", ""),
+        ("AT&amp;T", "AT&T", ""),
+        ("AT&T", "AT&T", ""),
+        ("\u200eMoss\u200f", "Moss", ""),
+        (":Moss", "Moss", ""),
+        (": :Moss", "Moss", ""),
+        ("éclair", "Éclair", ""),
+        ("ßa", "ßa", ""),
+        ("2001: A Space Odyssey", "2001: A Space Odyssey", ""),
+        ("Stó:lō", "Stó:lō", ""),
+        ("B.C._Queen#Club", "B.C. Queen", "Club"),
+        ("#Club_house", "", "Club house"),
+        ("w:en:moss", "Moss", ""),
+        ("en:moss", "Moss", ""),
+        ("/sub", "/sub", ""),
+    ],
+)
+def test_article(raw, title, fragment):
+    assert ENGLISH.link(raw) == LinkTarget(LinkKind.ARTICLE, title, fragment)
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        ("File:a.jpg", LinkKind.FILE),
+        ("image : a.jpg", LinkKind.FILE),
+        ("Fichier:a.jpg", LinkKind.FILE),
+        (":File:a.jpg", LinkKind.OTHER),
+        ("category:a", LinkKind.CATEGORY),
+        ("Κατηγορία:a", LinkKind.CATEGORY),
+        ("talk:a", LinkKind.OTHER),
+        ("Special:Search/a", LinkKind.OTHER),
+        ("de:Moos", LinkKind.LANGUAGE),
+        ("zh-min-nan:a", LinkKind.LANGUAGE),
+        (":de:Moos", LinkKind.OTHER),
+        ("commons:a", LinkKind.OTHER),
+        ("wikt:de:a", LinkKind.OTHER),
+        ("a<b", LinkKind.INVALID),
+        ("a[b", LinkKind.INVALID),
+        ("a%2541", LinkKind.INVALID),
+        ("a%ff", LinkKind.INVALID),
+        ("&amp;eacute;", LinkKind.INVALID),
+        ("..", LinkKind.INVALID),
+        ("../a", LinkKind.INVALID),
+        ("a~~~~", LinkKind.INVALID),
+        ("", LinkKind.INVALID),
+        (" # ", LinkKind.INVALID),
+        ("é" * 128, LinkKind.INVALID),
+        ("A" * 256, LinkKind.INVALID),
+    ],
+)
+def test_no_article(raw, kind):
+    assert ENGLISH.link(raw).kind is kind
+
+
+def test_first_letters_of_other_wikis():
+    assert Titles(SiteInfo(first_letter=False)).link("moss").title == "moss"
+    assert Titles(SiteInfo(language="tr")).link("istanbul").title == "İstanbul"
+    assert Titles(SiteInfo(language="ka")).link("ხავსი").title == "ხავსი"
+
+
+def test_local_names_win_over_general_ones():
+    titles = Titles(SiteInfo(namespaces={"Fil": 100}))
+    assert titles.link("Fil:a").kind is LinkKind.OTHER
+    assert titles.namespace("Fil:a") == 100
+    assert titles.namespace("Nothing: a") == titles.namespace("Nothing") == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ("Foo (band)", "Foo"),
+        ("Boston, Lincolnshire", "Boston"),
+        ("Help:Foo (x)", "Foo"),
+        (":Category:Foo", "Foo"),
+        ("(x)", "(x)"),
+        ("Foo", "Foo"),
+    ],
+)
+def test_pipe_trick(target, text):
+    assert pipe_trick(target) == text
+
+
+def test_redirect_chains_end_at_their_end():
+    redirects = {"A": ("B", "x"), "B": ("C", ""), "C": ("D", "y"), "Z": ("A", ""), "Q": ("D", "")}
+    assert resolve_redirects(redirects) == (
+        {
+            "A": ("D", "y"),
+            "B": ("D", "y"),
+            "C": ("D", "y"),
+            "Z": ("D", "y"),
+            "Q": ("D", ""),
+        },
+        0,
+        0,
+    )
+
+
+def test_the_section_nearest_to_the_end_counts():
+    final = resolve_redirects({"A": ("B", "x"), "B": ("C", ""), "Z": ("A", "z")}).final
+    assert final == {"A": ("C", "x"), "B": ("C", ""), "Z": ("C", "x")}
+
+
+def test_rings_are_counted_and_dropped():
+    redirects = {
+        "A": ("B", ""),
+        "B": ("C", ""),
+        "C": ("A", ""),
+        "D": ("E", ""),
+        "E": ("F", ""),
+        "Into": ("B", ""),
+        "Self": ("Self", ""),
+    }
+    final, cycles, dropped = resolve_redirects(redirects)
+    assert final == {"D": ("F", ""), "E": ("F", "")}
+    assert (cycles, dropped) == (2, 5)
+
+
+def test_long_chains_need_no_recursion():
+    redirects = {str(i): (str(i + 1), "") for i in range(50_000)}
+    final = resolve_redirects(redirects).final
+    assert final["0"] == final["49999"] == ("50000", "")

@@ -1,0 +1,1 @@
+"""MediaWiki XML dumps to graphs: reading, wikitext, titles, and the parallel build."""

@@ -1,0 +1,153 @@
+"""Files as streams of UTF-8 bytes, whatever they are packed and encoded in."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+_CHUNK = 1 << 20  # bytes handed on at a time, so that no file unpacks into all of memory
+_READ = 1 << 18
+
+_DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)[\"']")
+_ERRORS = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
+
+
+class CompressedFile:
+    """Iterates over a file's unpacked bytes; keeps what stands before any damage."""
+
+    def __init__(self, path: Path):
+        """Looks at the first bytes.
+
+        Raises:
+          FileNotFoundError: there is no such file.
+          ValueError: it is packed as 7z or zip.
+        """
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is no file; give the path of a dump")
+        self.path = path
+        self.problems: list[str] = []
+        self.num_bytes = path.stat().st_size
+        self.bytes_read = 0
+        with open(path, "rb") as file:
+            head = file.read(6)
+        for magic, name in ((b"7z\xbc\xaf'\x1c", "7z"), (b"PK\x03\x04", "zip")):
+            if head.startswith(magic):
+                raise ValueError(
+                    f"{path} is a {name} archive, which is not read as a stream; unpack it first "
+                    f"(7z x {path.name}), or take the .bz2 file of the same dump"
+                )
+        self._decompressor: Callable[[], Any] | None = None
+        if head.startswith(b"BZh"):
+            self._decompressor = bz2.BZ2Decompressor
+        elif head.startswith(b"\x1f\x8b"):
+            self._decompressor = lambda: zlib.decompressobj(wbits=31)
+        elif head.startswith(b"\xfd7zXZ"):
+            self._decompressor = lzma.LZMADecompressor
+
+    def report(self, problem: str) -> None:
+        """Notes something wrong with the file."""
+        self.problems.append(problem)
+
+    def __iter__(self) -> Iterator[bytes]:
+        with open(self.path, "rb") as file:
+            if self._decompressor is None:
+                while data := file.read(_CHUNK):
+                    self.bytes_read += len(data)
+                    yield data
+                return
+            yield from self._unpack(file, self._decompressor)
+
+    def _unpack(self, file: Any, new: Callable[[], Any]) -> Iterator[bytes]:
+        """All streams (bz2), members (gz) or blocks (xz) of the file, one after another."""
+        decompressor = new()
+        started = False  # whether the current stream has any byte yet
+        num_streams = 0
+        data = b""
+        while True:
+            if not data:
+                data = file.read(_READ)
+                self.bytes_read += len(data)
+                if not data:
+                    if started:
+                        self.report(
+                            f"{self.path} is cut off after {self.num_bytes:,} bytes, inside a "
+                            "compressed stream; what stands before the cut is kept"
+                        )
+                    return
+            if not started and num_streams:
+                data = data.lstrip(b"\0")  # padding between streams
+                if not data:
+                    continue
+            try:
+                started = True
+                unpacked = decompressor.decompress(data, _CHUNK)
+                data = getattr(decompressor, "unconsumed_tail", b"")
+                yield unpacked
+                while not decompressor.eof and not getattr(decompressor, "needs_input", True):
+                    yield decompressor.decompress(b"", _CHUNK)
+            except _ERRORS as error:
+                self.report(
+                    f"{self.path} is damaged before its byte {self.bytes_read:,} ({error}); what "
+                    "stands before is kept"
+                )
+                return
+            if decompressor.eof:
+                data = decompressor.unused_data
+                decompressor, started = new(), False
+                num_streams += 1
+
+
+def to_utf8(stream: Iterator[bytes], path: Path) -> Iterator[bytes]:
+    """Recodes a stream of XML to UTF-8, by its byte order mark or its declaration.
+
+    The declaration itself stays as it is, so parsers must be told that they read UTF-8.
+
+    Raises:
+      ValueError: the declared encoding is unknown.
+    """
+    head = b""
+    for data in stream:
+        head += data
+        if len(head) >= 1024:
+            break
+    encoding, mark = _encoding(head)
+    if encoding == "utf-8":
+        yield head[mark:]
+        yield from stream
+        return
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+    except LookupError:
+        raise ValueError(
+            f"{path} declares the encoding {encoding!r}, which is unknown; recode it to UTF-8"
+        ) from None
+    yield decoder.decode(head[mark:]).encode("utf-8")
+    for data in stream:
+        yield decoder.decode(data).encode("utf-8")
+    yield decoder.decode(b"", True).encode("utf-8")
+
+
+def _encoding(head: bytes) -> tuple[str, int]:
+    """The encoding, and the length of the byte order mark."""
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
+        if head.startswith(mark):
+            return encoding, len(mark)
+    if head.startswith(b"<\0"):
+        return "utf-16-le", 0
+    if head.startswith(b"\0<"):
+        return "utf-16-be", 0
+    declared = _DECLARED.match(head.lstrip())
+    name = declared[1].decode("ascii").lower() if declared else "utf-8"
+    return ("utf-8" if name in ("utf-8", "utf8", "us-ascii", "ascii") else name), 0

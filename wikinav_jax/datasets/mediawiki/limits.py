@@ -1,0 +1,61 @@
+"""Limits of time and memory for one page, so that no page can stop a build."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+
+class PageLimitError(Exception):
+    """A page took too long, or too much memory."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raises PageLimitError inside the block once it has run for `seconds` of wall time.
+
+    Works in the main thread of a process on POSIX systems; elsewhere the pool's own watch over
+    its workers is what remains.
+    """
+    usable = hasattr(signal, "setitimer") and (
+        threading.current_thread() is threading.main_thread()
+    )
+    if not usable:
+        yield
+        return
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        raise PageLimitError(f"took more than {seconds:g} s")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def limit_memory(extra_bytes: int) -> bool:
+    """Lets this process take `extra_bytes` more memory than it has now, then MemoryError.
+
+    Returns:
+      Whether the system supports it (Linux does).
+    """
+    try:
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as file:
+            used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = used + extra_bytes
+        if hard != resource.RLIM_INFINITY:
+            limit = min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    except (ImportError, OSError, ValueError):
+        return False
+    return True

@@ -1,0 +1,146 @@
+"""Chunks of page sources to spill files: what a worker does."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wikinav_jax.datasets.documents import Document
+from wikinav_jax.datasets.mediawiki.dump import parse_page
+from wikinav_jax.datasets.mediawiki.limits import PageLimitError, time_limit
+from wikinav_jax.datasets.mediawiki.names import REDIRECT_WORDS
+from wikinav_jax.datasets.mediawiki.titles import LinkKind, SiteInfo, Titles
+from wikinav_jax.datasets.mediawiki.wikitext import WikitextParser
+
+_REDIRECT = re.compile(r"\s*#\s*([^\[\n:]{1,40}?)\s*:?\s*\[\[([^\[\]|\n]+)")
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """How pages are parsed."""
+
+    keep_tables: bool = False
+    max_seconds: float = 5.0  # per page
+    max_memory: int = 500 << 20  # bytes that a worker may take on top of what it starts with
+    max_characters: int = 8 << 20  # of a page's wikitext; MediaWiki's own limit is 2 MB
+
+
+@dataclass
+class Chunk:
+    """What came of a run of pages."""
+
+    documents: list[tuple[int | None, Document]] = field(default_factory=list)  # (page id, …)
+    redirects: list[tuple[str, str, str]] = field(default_factory=list)  # (title, to, fragment)
+    failed: list[tuple[str, str]] = field(default_factory=list)  # (title, reason)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class PageParser:
+    """Parses the pages of one dump."""
+
+    def __init__(self, site: SiteInfo, options: PageOptions):
+        self._titles = Titles(site)
+        self._wikitext = WikitextParser(self._titles, keep_tables=options.keep_tables)
+        self._options = options
+
+    def parse(
+        self,
+        sources: Sequence[bytes],
+        *,
+        skip: Mapping[int, str] | None = None,
+        at: Callable[[int], Any] = lambda index: None,
+    ) -> Chunk:
+        """Parses pages; one that fails, or goes over a limit, is listed and left out.
+
+        Args:
+          sources: `<page>` elements in UTF-8.
+          skip: pages known to kill a worker, by index, with the reason.
+          at: called with the index of each page before it is read.
+        """
+        chunk = Chunk()
+        for index, source in enumerate(sources):
+            at(index)
+            chunk.counts["pages"] += 1
+            if skip and index in skip:
+                chunk.failed.append((_title_in(source), skip[index]))
+                continue
+            try:
+                with time_limit(self._options.max_seconds):
+                    self._parse_page(source, chunk)
+            except PageLimitError as error:
+                chunk.failed.append((_title_in(source), str(error)))
+            except MemoryError:
+                limit = self._options.max_memory >> 20
+                chunk.failed.append((_title_in(source), f"took more than {limit} MB"))
+            except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError) as error:
+                # A page that breaks the parser must not break the build; it is reported.
+                reason = f"{type(error).__name__}: {error}"
+                chunk.failed.append((_title_in(source), reason))
+        return chunk
+
+    def _parse_page(self, source: bytes, chunk: Chunk) -> None:
+        page = parse_page(source)
+        namespace = page.namespace
+        if namespace is None:
+            namespace = self._titles.namespace(page.title)
+        if namespace != 0:
+            chunk.counts["pages_of_other_namespaces"] += 1
+            return
+        title = self._titles.normalize(page.title)
+        if page.model != "wikitext":
+            chunk.counts["pages_of_other_content_models"] += 1
+            return
+        target = self._redirect(page.text, page.is_redirect, page.redirect)
+        if target is not None:
+            chunk.counts["redirects"] += 1
+            if target:
+                chunk.redirects.append((title, *target))
+            else:
+                chunk.counts["redirects_to_no_article"] += 1
+            return
+        if len(page.text) > self._options.max_characters:
+            raise ValueError(
+                f"{len(page.text):,} characters; max_characters={self._options.max_characters:,}"
+            )
+        parsed = self._wikitext.parse(page.text, title)
+        chunk.counts["articles"] += 1
+        chunk.counts.update(parsed.counts)
+        chunk.documents.append((page.page_id, Document(title, parsed.sections)))
+
+    def _redirect(
+        self, text: str, is_redirect: bool, named: str
+    ) -> tuple[str, str] | tuple[()] | None:
+        """(title, fragment) of a redirect, () if it leads to no article, None if it is none.
+
+        The `<redirect>` element decides; dumps older than it are read by the first word.
+        """
+        match = _REDIRECT.match(text)
+        if not is_redirect:
+            if match is None:
+                return None
+            word = match[1].strip().casefold().replace(" ", "_")
+            if word not in REDIRECT_WORDS:
+                return None
+        link = self._titles.link(match[2].strip()) if match else None
+        if named:
+            element = self._titles.link(named)
+            if link is None or link.title != element.title:
+                link = element  # the element is right about the title; the section is in the text
+        if link is None or link.kind is not LinkKind.ARTICLE or not link.title:
+            return ()
+        return link.title, link.fragment
+
+
+def _title_in(source: bytes) -> str:
+    """The title of a page that cannot be parsed."""
+    match = re.search(rb"<title>([^<]{0,1000})", source)
+    return match[1].decode("utf-8", "replace") if match else ""
+
+
+def options_to_json(options: PageOptions) -> dict[str, Any]:
+    """For fingerprints."""
+    return dataclasses.asdict(options)

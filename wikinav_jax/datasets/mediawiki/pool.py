@@ -1,0 +1,205 @@
+"""Worker processes that parse chunks, watched by their parent.
+
+A worker that dies or stands still is replaced; the page that it was reading is named as failed and
+the rest of its chunk is parsed again. Chunks keep their numbers, so neither their order nor their
+content depends on how many workers there are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wikinav_jax.datasets.mediawiki.limits import limit_memory
+from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
+from wikinav_jax.datasets.mediawiki.spill import Spill
+from wikinav_jax.datasets.mediawiki.titles import SiteInfo
+
+_MAX_DEATHS = 20  # of one chunk
+
+
+class ChunkSource(NamedTuple):
+    """Pages to parse."""
+
+    number: int
+    pages: list[bytes]
+    checksum: int
+
+
+@dataclass
+class _Task:
+    source: ChunkSource
+    skip: dict[int, str] = field(default_factory=dict)
+
+
+class _Worker:
+    def __init__(self, context: Any, work: Callable[..., None], arguments: tuple):
+        self.connection, theirs = context.Pipe()
+        self.page: Synchronized = context.Value("q", -1, lock=False)
+        self.process = context.Process(
+            target=work, args=(theirs, self.page, *arguments), daemon=True
+        )
+        self.process.start()
+        theirs.close()
+        self.task: _Task | None = None
+        self.seen = (-1, time.monotonic())  # the page it was last seen at, and since when
+
+    def send(self, task: _Task) -> None:
+        self.task = task
+        self.page.value = -1
+        self.seen = (-1, time.monotonic())
+        self.connection.send((task.source, task.skip))
+
+    def stands_still(self, seconds: float) -> bool:
+        page = self.page.value
+        if page != self.seen[0]:
+            self.seen = (page, time.monotonic())
+        return time.monotonic() - self.seen[1] > seconds
+
+    def stop(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+def parse_chunks(
+    chunks: Iterable[ChunkSource],
+    *,
+    site: SiteInfo,
+    options: PageOptions,
+    spill: Path,
+    workers: int,
+    patience: float = 20.0,
+    work: Callable[..., None] | None = None,
+) -> Iterator[tuple[int, int]]:
+    """Parses chunks into spill files.
+
+    Args:
+      chunks: read as workers ask for them, at most two per worker ahead.
+      site: of the dump.
+      options: how to parse.
+      spill: the folder of `Spill`.
+      workers: processes.
+
+    Yields:
+      (chunk's number, number of pages) of each chunk as it is done, in no fixed order.
+
+    Raises:
+      RuntimeError: workers end without a page that could be the reason.
+      OSError: the spill files cannot be written.
+    """
+    work = work or work_on_chunks
+    context = multiprocessing.get_context("spawn")
+    arguments = (site, options, spill)
+    source = iter(chunks)
+    waiting: deque[_Task] = deque()
+    pool: list[_Worker] = []
+    more = True
+    try:
+        while True:
+            if more and len(waiting) < workers:
+                chunk = next(source, None)
+                more = chunk is not None
+                if chunk is not None:
+                    waiting.append(_Task(chunk))
+            idle = [worker for worker in pool if worker.task is None]
+            if waiting and not idle and len(pool) < workers:
+                idle = [_Worker(context, work, arguments)]
+                pool += idle
+            for worker in idle[: len(waiting)]:
+                _send(worker, waiting.popleft())
+            busy = [worker for worker in pool if worker.task is not None]
+            if not (busy or waiting or more):
+                return
+            full = not more or len(waiting) >= workers
+            ready = wait([worker.connection for worker in busy], 0.5 if full and busy else 0)
+            for worker in busy:
+                if worker.connection in ready:
+                    done = _receive(worker)
+                    if done is not None:
+                        worker.task = None
+                        yield done
+                        continue
+                    reason = "it ended a worker process"
+                elif worker.stands_still(options.max_seconds + patience):
+                    reason = (
+                        f"a worker process stood still for {options.max_seconds + patience:g} s"
+                    )
+                else:
+                    continue
+                waiting.appendleft(_without_culprit(worker, reason))
+                pool.remove(worker)
+                worker.stop()
+    finally:
+        for worker in pool:
+            worker.stop()
+
+
+def _send(worker: _Worker, task: _Task) -> None:
+    # If it died meanwhile its connection is ready, and gives the end of the file.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        worker.send(task)
+
+
+def _receive(worker: _Worker) -> tuple[int, int] | None:
+    try:
+        result = worker.connection.recv()
+    except (EOFError, ConnectionResetError):
+        return None
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _without_culprit(worker: _Worker, reason: str) -> _Task:
+    """The task of a lost worker, without the page that it was at."""
+    task = worker.task
+    assert task is not None
+    page = worker.page.value
+    if page < 0 or page in task.skip or len(task.skip) >= _MAX_DEATHS:
+        raise RuntimeError(
+            f"worker processes end while parsing chunk {task.source.number} (exit code "
+            f"{worker.process.exitcode}), and no page is to blame: is the machine short of memory, "
+            "or a script started without `if __name__ == '__main__':`? Try workers=1"
+        )
+    task.skip[page] = reason
+    return task
+
+
+def work_on_chunks(
+    connection: Connection,
+    page: Synchronized,
+    site: SiteInfo,
+    options: PageOptions,
+    folder: Path,
+) -> None:
+    """The life of a worker: chunks in, spill files out."""
+    parser = PageParser(site, options)
+    spill = Spill(folder)
+    limit_memory(options.max_memory)
+
+    def at(index: int) -> None:
+        page.value = index
+
+    while True:
+        try:
+            source, skip = connection.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        try:
+            chunk = parser.parse(source.pages, skip=skip, at=at)
+            spill.write(source.number, chunk, source.checksum)
+        except OSError as error:  # such as a full disk: the parent's matter
+            connection.send(error)
+            return
+        except KeyboardInterrupt:
+            return
+        connection.send((source.number, len(source.pages)))
