@@ -151,6 +151,7 @@ def test_directives_and_fields():
         .. deprecated:: 1.2
             Use another.
         .. note:: Take care.
+        %(filled_in_on_import)s
         .. code-block:: python
             :linenos:
 
@@ -186,6 +187,7 @@ def test_directives_and_fields():
         ("`a page <http://x.org>`_ and `name`_", "a page and name", []),
         (":math:`x^2` **bold** and *slanted words*", "x^2 bold and slanted words", []),
         ("*args and **kwargs, 2**3, a*b*c", "*args and **kwargs, 2**3, a*b*c", []),
+        ("`Array`\\s, ``x``\\ y", "Arrays, xy", [("Array", "Array", False), ("x", "x", False)]),
         ("an ` alone, ``", "an ` alone, ``", []),
     ],
 )
@@ -199,7 +201,7 @@ def test_code_names_what_it_calls_but_not_what_it_defines():
     assert references(
         """
         >>> def fit(x): return np.sum(x)
-        >>> Widget(1).run("a.b")
+        >>> Widget(1).run("a.b", r"\\log(2)")
         array(3)
         """
     ) == [("np.sum", "np.sum", False), ("Widget", "Widget", False)]

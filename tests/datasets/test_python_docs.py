@@ -22,9 +22,9 @@ LONG = " ".join(f"word{i}" for i in range(30)) + "."
 FILES = {
     "__init__.py": f'''
         """A toy package. See `geometry` and :func:`toydocs.frobnicate_all`. {LONG}"""
-        from ._impl.core import frobnicate_all, Widget
+        from ._impl.core import frobnicate_all, Widget, made
         from . import geometry
-        __all__ = ["frobnicate_all", "Widget", "lazy_thing"]
+        __all__ = ["frobnicate_all", "Widget", "lazy_thing", "made"]
         raise RuntimeError("this package must never run")
         ''',
     "_impl/__init__.py": "",
@@ -46,8 +46,11 @@ FILES = {
             """{LONG}"""
         def helper():
             """Never re-exported, so private. {LONG}"""
-        class Base:
+        class Base(object):
             """{LONG}"""
+        def _made():
+            """Public under another name. {LONG}"""
+        made = _made
         class Widget(Base):
             """A widget. Call `Widget.turn` or ``close()``. {LONG}"""
             def __init__(self, size): pass
@@ -140,7 +143,9 @@ def test_public_names_are_the_titles(toydocs):
         "toydocs.geometry.sphere",
         "toydocs.lazy",
         "toydocs.lazy_thing",
+        "toydocs.made",
     ]
+    assert text_of(docs["toydocs.made"]).startswith("made(), function of toydocs.")
     assert "toydocs" not in sys.modules  # nothing was imported
 
 
@@ -153,7 +158,8 @@ def test_links_of_a_function(toydocs):
     # Parameters in back-ticks are no links; See Also entries are.
     assert links(doc) == [
         ("toydocs", "toydocs"),
-        ("lazy_thing", "toydocs.lazy_thing"),  # a neighbour
+        ("made", "toydocs.made"),  # neighbours
+        ("lazy_thing", "toydocs.lazy_thing"),
         ("Widget", "toydocs.Widget"),
         ("geometry.area", "toydocs.geometry.area"),
     ]
@@ -188,6 +194,7 @@ def test_links_of_modules(toydocs):
         "toydocs.Widget",
         "toydocs.lazy",
         "toydocs.lazy_thing",
+        "toydocs.made",
     }
     assert links(docs["Python modules"]) == [("toydocs", "toydocs")]
     geometry = links(docs["toydocs.geometry"])
@@ -230,7 +237,7 @@ def test_entity_links_only_by_distinctive_names(toydocs, tmp_path):
 def test_graph_and_its_meta(toydocs, tmp_path):
     graph = load(None, tmp_path, tmp_path / "graph", packages=("toydocs",))
     again = load(None, tmp_path, tmp_path / "again", packages=("toydocs",))
-    assert graph.num_articles == 12
+    assert graph.num_articles == 13
     assert graph.texts() == again.texts()
     np.testing.assert_array_equal(graph.indices, again.indices)
     assert open_graph(tmp_path / "graph", verify=True).meta["packages"] == {"toydocs": "unknown"}

@@ -30,6 +30,7 @@ _DIRECTIVE = re.compile(r"\.\. +([\w:-]+)::\s*(.*)")
 _FOOTNOTE = re.compile(r"\.\. +(\[[^\]]+\])\s+(.*)")
 _FIELD = re.compile(r":(\w+)((?: +[\w*.\\]+)*):(?!`)\s*(.*)")
 _OPTION = re.compile(r":[\w-]+:( .*)?")  # of a directive
+_TEMPLATE = re.compile(r"%\(\w+\)s")  # filled in when the package is imported
 _ITEM = re.compile(r"(?:[-*+•o]|\(?\d{1,2}[.)]|[a-z][.)])\s+(?=\S)")
 _DASHED_ITEM = re.compile(r"[\w.*\"'-]+(?:\([^)]*\))?(?:, *[\w.*-]+(?:\([^)]*\))?)*\s+--?\s+(?=\S)")
 _COLUMNS = re.compile(r"[^\s.,:]+(?:\([^)]*\))?\s{2,}\S")
@@ -55,7 +56,7 @@ _INLINE = re.compile(
 )
 # What a line of code calls, or names by its module; but not what it defines.
 _CODE_NAME = re.compile(
-    r"(?<![\w.'\"])(?<!def )(?<!class )[A-Za-z_]\w*(?:(?:\.[A-Za-z_]\w*)+|(?=\())"
+    r"(?<![\w.'\"\\])(?<!def )(?<!class )[A-Za-z_]\w*(?:(?:\.[A-Za-z_]\w*)+|(?=\())"
 )
 _WITH_TARGET = re.compile(r"(?P<text>.*?)\s*<(?P<target>[^<>]+)>", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -136,6 +137,8 @@ def inline(text: str, offset: int = 0) -> tuple[str, list[Reference]]:
             references.append(Reference(length, length + len(shown), name, explicit))
         length += len(shown)
         end = match.end()
+        if text[end : end + 1] == "\\":  # `Array`\\s: the backslash only parts markup from text
+            end += 2 if text[end + 1 : end + 2] == " " else 1
     parts.append(text[end:])
     return "".join(parts), references
 
@@ -271,6 +274,8 @@ class _Paragraphs:
                 if self.open and self.open[-1].endswith("::"):
                     code_base = self.base
                 yield from self._close()
+                continue
+            if _TEMPLATE.fullmatch(stripped):
                 continue
             if code_base is not None and indent > code_base:
                 if not _OPTION.fullmatch(stripped):

@@ -24,7 +24,7 @@ from wikinav_jax.datasets.python_pages import PythonPages
 from wikinav_jax.datasets.python_source import STDLIB, ModuleSource, package_files, read_module
 from wikinav_jax.graph.store import LinkedTextGraph
 
-VERSION = 1  # raise it when the same sources give another graph
+VERSION = 2  # raise it when the same sources give another graph
 # scipy comes with jax; without it there are some 13,000 blocks, with it 20,000.
 DEFAULT_PACKAGES = (STDLIB, "numpy", "scipy", "jax", "flax", "optax")
 MIN_WORDS = 25

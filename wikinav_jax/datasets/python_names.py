@@ -216,7 +216,9 @@ class PythonNames:
             elsewhere = own_is_public and not f"{own_module}.".startswith(f"{place}.")
             return (foreign, _is_private(name), elsewhere, name.count("."), len(name), name)
 
-        return min({*self._public[definition], definition.full_name}, key=rank)
+        # A function may be called like the module it stands in: then the module keeps the name.
+        names = {*self._public[definition], definition.full_name} - self.modules.keys()
+        return min(names or {definition.full_name}, key=rank)
 
     def _name(self, definition: Definition, title: str) -> None:
         self._title[definition] = title

@@ -103,6 +103,10 @@ class Outline:
     def title(self, definition: Definition) -> str:
         return INDEX_TITLE if definition is self.index else self.names.title(definition)
 
+    def name(self, definition: Definition) -> str:
+        """The last part of its title: the name it is known by, whatever its source calls it."""
+        return self.title(definition).rpartition(".")[2]
+
     def owners(self, definition: Definition) -> list[Definition]:
         """The class, modules and packages around it by its title, the nearest first."""
         if definition is self.index:
@@ -127,7 +131,7 @@ class Outline:
 
     def label(self, definition: Definition) -> str:
         """Its name and parameters."""
-        return definition.name + _shortened(definition.signature)
+        return self.name(definition) + _shortened(definition.signature)
 
     def summary(self, definition: Definition) -> str:
         """The first sentence of its docstring; "" when there is none."""
@@ -191,14 +195,31 @@ class Outline:
             by_heading.setdefault(self._heading(member, definition), []).append(member)
         for heading in sorted(by_heading):
             entries = []
-            for member in sorted(by_heading[heading], key=lambda member: member.name.casefold()):
+            for member in sorted(
+                by_heading[heading], key=lambda member: self.name(member).casefold()
+            ):
                 if member in self.places:
                     words = len(self.summary(member).split()) + 2
                     entries.append((Entry(member, told=False), words))
                 elif self.docs[member] and definition in self.owners(member)[:1]:
                     words = len(member.docstring.split()) + len(self.label(member).split()) + 1
                     entries.append((Entry(member, told=True), words))
-            yield from _chunks(heading, entries)
+            yield from self._chunks(heading, entries)
+
+    def _chunks(self, heading: str, entries: list[tuple[Entry, int]]) -> Iterator[Part]:
+        """Divides a list into parts of about a block, named by their first and last member."""
+        parts: list[Part] = []
+        for entry, words in entries:
+            if not parts or parts[-1].words + words > _CHUNK_WORDS:
+                parts.append(Part((heading,)))
+            parts[-1].items.append(("", entry))
+            parts[-1].words += words
+        for part in parts:
+            if len(parts) > 1:
+                ends = [self.name(item.member) for _, item in part.items if isinstance(item, Entry)]
+                span = ends[0] if len(ends) == 1 else f"{ends[0]} \u2013 {ends[-1]}"
+                part.path = (heading, span)
+            yield part
 
     def _heading(self, member: Definition, owner: Definition) -> str:
         """The heading under which a member is listed."""
@@ -209,22 +230,6 @@ class Outline:
         if member.kind == "class":
             return "Classes"
         return "Functions" if owner.kind == "module" else "Methods"
-
-
-def _chunks(heading: str, entries: list[tuple[Entry, int]]) -> Iterator[Part]:
-    """Divides a list into parts of about a block, named by their first and last member."""
-    parts: list[Part] = []
-    for entry, words in entries:
-        if not parts or parts[-1].words + words > _CHUNK_WORDS:
-            parts.append(Part((heading,)))
-        parts[-1].items.append(("", entry))
-        parts[-1].words += words
-    for part in parts:
-        if len(parts) > 1:
-            ends = [item.member.name for _, item in part.items if isinstance(item, Entry)]
-            span = ends[0] if len(ends) == 1 else f"{ends[0]} \u2013 {ends[-1]}"
-            part.path = (heading, span)
-        yield part
 
 
 def _shortened(signature: str) -> str:

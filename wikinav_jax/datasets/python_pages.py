@@ -93,7 +93,7 @@ class PythonPages:
             text += ", " if i else ""
             anchors += self._anchor_to(owner, len(text), outline.title(owner))
             text += outline.title(owner)
-        for i, base in enumerate(definition.bases):
+        for i, base in enumerate(base for base in definition.bases if base != "object"):
             text += ", " if i else ", derived from "
             anchors += self._anchor_to(self.names.resolve(base, definition), len(text), base)
             text += base
@@ -102,8 +102,8 @@ class PythonPages:
             text += f". {_BESIDE[kind]}: "
         for i, sibling in enumerate(siblings):
             text += ", " if i else ""
-            anchors += self._anchor_to(sibling, len(text), sibling.name)
-            text += sibling.name
+            anchors += self._anchor_to(sibling, len(text), outline.name(sibling))
+            text += outline.name(sibling)
         return Passage(f"{text}.", tuple(anchors))
 
     def _entry(self, entry: Entry) -> Iterator[Passage]:
@@ -115,8 +115,9 @@ class PythonPages:
             yield from others
             return
         about = self.outline.summary(member)
-        text = f"{member.name} \u2014 {about}" if about else member.name
-        yield Passage(text, tuple(self._anchor_to(member, 0, member.name)))
+        name = self.outline.name(member)
+        text = f"{name} \u2014 {about}" if about else name
+        yield Passage(text, tuple(self._anchor_to(member, 0, name)))
 
     def _passage(self, paragraph: Paragraph, within: Definition) -> Passage:
         anchors = [
