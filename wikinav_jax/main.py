@@ -5,6 +5,7 @@ Flags only; the work is done by the room that `config.room` names.
 
 from __future__ import annotations
 
+import logging as logging_lib
 import os
 import sys
 import traceback
@@ -14,7 +15,12 @@ from types import ModuleType
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from wikinav_jax.common.config import ConfigError, check_override_names
+from wikinav_jax.common.config import (
+    ConfigError,
+    check_override_names,
+    flag_value,
+    load_config,
+)
 from wikinav_jax.common.progress import set_quiet
 from wikinav_jax.common.suggest import did_you_mean
 
@@ -63,12 +69,18 @@ def run(config: ConfigDict, workdir: Path, mode: str) -> None:
     ROOMS[config.room]().run(config, workdir, mode)
 
 
+def _is_for_the_user(record: logging_lib.LogRecord) -> bool:
+    """Keeps our own lines and everybody's errors; orbax alone would print fifty lines a save."""
+    return "wikinav_jax" in Path(record.pathname).parts or record.levelno >= logging_lib.ERROR
+
+
 def _main(argv: list[str]) -> int:
     if len(argv) > 1:
         print(f"error: unexpected argument {argv[1]!r}; flags start with --", file=sys.stderr)
         return 2
     set_quiet(_QUIET.value)
     logging.set_verbosity(logging.WARNING if _QUIET.value else logging.INFO)
+    logging.get_absl_handler().addFilter(_is_for_the_user)
     workdir = Path(_WORKDIR.value).expanduser()
     try:
         run(_CONFIG.value, workdir, _MODE.value)
@@ -93,21 +105,18 @@ def _main(argv: list[str]) -> int:
 def _parse_flags(argv: list[str]) -> list[str]:
     """absl's parsing, with an error for unknown fields that lists the near names."""
     try:
-        plain = [arg for arg in argv if not arg.lstrip("-").startswith("config.")]
-        flags.FLAGS(plain, known_only=True)
+        path = flag_value(argv, "config")
+        if path and not {"--help", "--helpfull", "--helpshort", "-h"} & set(argv):
+            check_override_names(load_config(path), argv)
+        rest = flags.FLAGS(argv)
         for required in ("config", "workdir"):
             if flags.FLAGS[required].value is None:
                 raise ConfigError(
                     f"--{required} is missing. Usage: python -m wikinav_jax.main "
                     "--config=configs/quickstart.py --workdir=runs/quickstart"
                 )
-        if not isinstance(_CONFIG.value, ConfigDict):
-            path = flags.FLAGS["config"].config_filename
-            raise ConfigError(f"--config={path} could not be read: give the path of a config file")
-        check_override_names(_CONFIG.value, argv)
-        flags.FLAGS.unparse_flags()
-        return flags.FLAGS(argv)
-    except (flags.Error, ConfigError, OSError, AttributeError, TypeError) as error:
+        return rest
+    except (flags.Error, ConfigError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
 

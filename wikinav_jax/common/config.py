@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ml_collections import ConfigDict
@@ -21,6 +23,40 @@ def flatten(config: ConfigDict, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield from flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+def flag_value(argv: Sequence[str], name: str) -> str | None:
+    """The value of `--name=value` or `--name value` in argv, the last one; None without."""
+    value = None
+    for place, arg in enumerate(argv):
+        flag, equals, text = arg.partition("=")
+        if flag.startswith("-") and flag.lstrip("-") == name:
+            value = text if equals else next(iter(argv[place + 1 : place + 2]), None)
+    return value
+
+
+def load_config(path: str) -> ConfigDict:
+    """The config of a file, given as `FILE` or `FILE:ARGUMENT` of its get_config.
+
+    Raises ConfigError when the file cannot be read, has no get_config, or refuses the argument.
+    """
+    file, _, argument = path.partition(":")
+    if not Path(file).is_file():
+        folder = Path(file).parent
+        near = near_names(Path(file).name, (entry.name for entry in folder.glob("*.py")), limit=3)
+        hint = f" Near names in {folder}: {', '.join(near)}." if near else ""
+        raise ConfigError(f"--config={path}: there is no file {file}.{hint}")
+    try:
+        config = runpy.run_path(file)["get_config"](*([argument] if argument else []))
+    except KeyError as error:
+        raise ConfigError(f"--config={path}: {file} defines no function get_config") from error
+    except (ValueError, TypeError, SyntaxError, ImportError) as error:
+        raise ConfigError(f"--config={path}: {error}") from error
+    if not isinstance(config, ConfigDict):
+        raise ConfigError(
+            f"--config={path}: get_config returned a {type(config).__name__}, not a ConfigDict"
+        )
+    return config
 
 
 def check_override_names(config: ConfigDict, argv: Sequence[str]) -> None:
