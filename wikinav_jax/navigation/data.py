@@ -6,8 +6,8 @@ Axes: N nodes of a graph, d width of phi.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,18 +17,15 @@ from absl import logging
 from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 
-from wikinav_jax.common.config import check_range
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.datasets.catalog import load_graph
 from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.graph.subgraph import split_by_article
 from wikinav_jax.navigation.features import prepare_vectors
-from wikinav_jax.text.encode import load_block_encoder, with_titles
-from wikinav_jax.text.features import FeatureTable, build_table, text_hash
-from wikinav_jax.text.lsa import Lsa, fit_lsa
-
-_ENCODER_CHUNK = 512  # texts between two saves of a slow encoder
-_LSA_CHUNK = 8192
+from wikinav_jax.text.encode import load_block_encoder
+from wikinav_jax.text.features import build_table, text_hash
+from wikinav_jax.text.lsa import Lsa, LsaOptions, build_lsa_table, fit_lsa
+from wikinav_jax.text.titles import with_titles
 
 T = TypeVar("T")
 
@@ -144,32 +141,20 @@ def _lsa_rows(
 ) -> np.ndarray:
     """TF-IDF and truncated SVD, fitted on the training half's texts only."""
     features = config.features
-    check_range("features.lsa_dim", features.lsa_dim, 1)
-    titles = [" ".join([title] * features.lsa_title_weight) for title in _block_titles(graph)]
-    texts = with_titles(titles, graph.texts(None))
+    texts = with_titles(_block_titles(graph), graph.texts(None), repeats=features.lsa_title_weight)
     training = [texts[i] for i in train_ids]
-    fitted: list[Lsa] = []
-
-    def encode(chunk: Sequence[str]) -> np.ndarray:
-        if not fitted:  # a table that is already there needs no fit
-            fitted.append(
-                fit_lsa(
-                    training,
-                    dim=features.lsa_dim,
-                    seed=config.seed,
-                    max_features=features.lsa_max_terms,
-                )
-            )
-        return fitted[0].transform(chunk)
-
-    header = {
-        "encoder": "tf-idf + truncated SVD",
-        "fitted_on": text_hash(training),
-        "max_terms": features.lsa_max_terms,
-        "seed": config.seed,
-    }
-    table = _table("lsa", cache, texts, encode, features.lsa_dim, header, _LSA_CHUNK)
-    return table.rows()
+    options = LsaOptions(
+        dim=features.lsa_dim, seed=config.seed, max_features=features.lsa_max_terms
+    )
+    key = fingerprint({**asdict(options), "fitted_on": text_hash(training)})
+    path = cache / "features" / f"lsa-model-{key}"
+    if path.is_dir():
+        lsa = Lsa.load(path)
+    else:
+        logging.info("fitting TF-IDF and a truncated SVD on %d blocks", len(training))
+        lsa = fit_lsa(training, options)
+        lsa.save(path)
+    return build_lsa_table(_table_path("lsa", cache, texts, lsa.header), texts, lsa).rows()
 
 
 def _encoder_rows(config: ConfigDict, cache: Path, graph: LinkedTextGraph) -> np.ndarray:
@@ -182,7 +167,14 @@ def _encoder_rows(config: ConfigDict, cache: Path, graph: LinkedTextGraph) -> np
         squash=features.tanh,
     )
     texts = with_titles(_block_titles(graph), graph.texts(None))
-    table = _table("encoder", cache, texts, encoder, encoder.dim, encoder.header, _ENCODER_CHUNK)
+    table = build_table(
+        _table_path("encoder", cache, texts, encoder.header),
+        texts,
+        encoder,
+        dim=encoder.dim,
+        header=encoder.header,
+        desc="Features (encoder)",
+    )
     return table.rows()
 
 
@@ -193,24 +185,7 @@ def _random_rows(config: ConfigDict, num_nodes: int) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def _table(
-    name: str,
-    cache: Path,
-    texts: Sequence[str],
-    encode: Callable[[list[str]], np.ndarray],
-    dim: int,
-    header: dict[str, object],
-    chunk_size: int,
-) -> FeatureTable:
-    """The feature table of these texts in the cache, built if it is not there."""
-    key = fingerprint({**header, "dim": dim, "texts": text_hash(texts)})
-    return build_table(
-        cache / "features" / f"{name}-{key}",
-        texts,
-        encode,
-        dim=dim,
-        header=header,
-        dtype="float16",
-        chunk_size=chunk_size,
-        desc=f"Features ({name})",
-    )
+def _table_path(name: str, cache: Path, texts: Sequence[str], header: Mapping[str, object]) -> Path:
+    """Where the feature table of these texts and this encoder is kept."""
+    key = fingerprint({**header, "texts": text_hash(texts)})
+    return cache / "features" / f"{name}-{key}"
