@@ -225,6 +225,31 @@ def test_everything_hostile_at_once(tmp_path):
     assert "\u202e" not in html and "\x00" not in html
 
 
+def test_facts_as_people_read_them(tmp_path):
+    facts = {
+        "Time (s)": 7384.2,
+        "Endless (s)": float("inf"),
+        "Licence": "x" * 60,
+        "Flag": True,
+        "Nothing": None,
+        "List": [1, 2.5, "a"],
+        "Empty": {},
+        "run_record": {"first_step": 1, "inner": {"a_b": 1234.5}, "Rate 1.5": 0.25},
+    }
+    (tmp_path / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
+    text = checked(write_report(tmp_path)).split("Training")[-1]
+    for shown in (
+        "Time 2 h 03 min",
+        "Endless (s) inf",
+        "Flag yes",
+        "Nothing –",
+        "List 1, 2.5, a",
+        "run record first step 1 inner: a b 1,234 Rate 1.5 0.25",
+    ):
+        assert shown in text
+    assert text.index("Flag") < text.index("Licence") < text.index("run record")
+
+
 def test_lone_surrogates_can_be_written(tmp_path):
     (tmp_path / "facts.json").write_text('{"Title": "a\\ud800b"}', encoding="utf-8")
     assert "Title a\ufffdb" in checked(write_report(tmp_path))

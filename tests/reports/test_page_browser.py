@@ -65,6 +65,21 @@ def test_dots_stand_at_their_values(browser, report):
         assert position == pytest.approx(value, abs=0.5)
 
 
+def test_outcomes_differ_in_colour_and_in_words(browser, report):
+    browser.open(report)
+    shown = browser.run(
+        """return ['success', 'failure'].map(kind => {
+             const outcome = document.querySelector(`.walk.${kind} .outcome`);
+             const end = document.querySelector(`.walk.${kind} .end .badge`);
+             const color = element => getComputedStyle(element).color;
+             return [outcome.textContent.trim(), end.textContent, color(outcome), color(end)];
+           })"""
+    )
+    (won, tick, won_color, tick_color), (lost, cross, lost_color, cross_color) = shown
+    assert (won, tick, lost, cross) == ("✓ Reached", "✓", "✕ Failed", "✕")
+    assert won_color == tick_color != lost_color == cross_color
+
+
 def test_filters(browser, report):
     browser.open(report)
     total = len(make_walks())

@@ -232,3 +232,12 @@ def test_terminal_of_empty_texts_and_walks():
     stuck = walk_over([1, 2], steps=[{**place(1), "chosen": None, "alternatives": []}])
     assert "No links lead on from here." in format_walk(stuck)
     assert format_walk(walk_over([1, 2], steps=[])).endswith("Target not reached after 0 steps.\n")
+
+
+def test_ends_are_told_apart():
+    walk = walk_over([1, 2, 3])
+    assert view_walk(parse_walk(walk), 1).ends == (("Place 1",), ("Place 99",))
+    walk["target"]["title"] = walk["start"]["title"] = "Salt"
+    assert view_walk(parse_walk(walk), 1).ends == (("Salt", "#1"), ("Salt", "#99"))
+    walk["target"]["section"] = "Trade > Roads"
+    assert view_walk(parse_walk(walk), 1).ends == (("Salt",), ("Salt", "Trade", "Roads"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +30,7 @@ from wikinav_jax.reports.walks import Walk, parse_walk
 
 MAIN_CURVES = 4  # charts shown at once; the others unfold
 GLANCE = 6  # facts shown at the top
+WIDE_FACT = 38  # characters; longer facts get a line of their own
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -126,14 +129,20 @@ def facts_section(run: RunFiles) -> Markup | None:
     groups: list[tuple[str, list[tuple[str, str]]]] = [("", [])]
     for label, value in run.facts.items():
         if isinstance(value, dict):
-            groups.append((label, list(_flat(value))))
+            named = ((_spoken(name), shown) for name, shown in _flat(value))
+            groups.append((_spoken(label), list(named)))
         else:
-            groups[0][1].append(_fact(label, value))
+            groups[0][1].append(_fact(_spoken(label), value))
     settings = list(_flat(run.config))
-    groups = [(title, facts) for title, facts in groups if facts]
+    # What needs a line of its own comes after what stands in columns.
+    groups = [
+        (title, sorted(facts, key=lambda fact: len(fact[1]) > WIDE_FACT))
+        for title, facts in groups
+        if facts
+    ]
     if not groups and not settings:
         return None
-    return _render("facts.html", groups=groups, settings=settings)
+    return _render("facts.html", groups=groups, settings=settings, wide=WIDE_FACT)
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -145,10 +154,17 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
             yield _fact(f"{prefix}{key}", item)
 
 
+def _spoken(name: str) -> str:
+    """'evaluation.first_step', a name from code, is 'evaluation: first step'; others stay."""
+    if re.fullmatch(r"[a-z0-9_.]+", name):
+        return name.replace(".", ": ").replace("_", " ")
+    return name
+
+
 def _fact(label: str, value: Any) -> tuple[str, str]:
     """A fact as shown; 'Training time (s)': 123.4 becomes 'Training time': '2 min 03 s'."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if label.endswith(" (s)") and value >= 0:
+        if label.endswith(" (s)") and 0 <= value < math.inf:
             return label.removesuffix(" (s)"), figures.duration(float(value))
         return label, figures.number(value)
     if value is None or isinstance(value, bool):
@@ -249,7 +265,11 @@ def write_report(workdir: str | os.PathLike[str], title: str | None = None) -> P
     """
     run = read_run(workdir)
     headline = make_headline(run.comparisons[0]) if run.comparisons else None
-    flat = [_fact(label, item) for label, item in run.facts.items() if not isinstance(item, dict)]
+    flat = [
+        _fact(_spoken(label), item)
+        for label, item in run.facts.items()
+        if not isinstance(item, dict)
+    ]
     header = _render(
         "headline.html", headline=headline, subtitle=_subtitle(run), glance=flat[:GLANCE]
     )

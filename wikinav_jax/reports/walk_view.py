@@ -74,6 +74,7 @@ class WalkView:
     task: str
     decoding: str
     moves: str  # "7 steps, shortest 4"
+    ends: tuple[tuple[str, ...], tuple[str, ...]]  # names of start and target, told apart
     cards: tuple[Card, Card]
     route: tuple[Stop, ...]
     head: tuple[StepView, ...]
@@ -155,6 +156,15 @@ def _card(label: str, place: Place) -> Card:
     return Card(label, place.path, window, whole)
 
 
+def _ends(start: Place, target: Place) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Titles of both; with sections, or else numbers of blocks, where the titles are the same."""
+    if start.title != target.title:
+        return (start.title,), (target.title,)
+    if start.path != target.path:
+        return start.path, target.path
+    return (*start.path, f"#{start.node}"), (*target.path, f"#{target.node}")
+
+
 def _route(walk: Walk) -> tuple[Stop, ...]:
     stops = []
     visits = zip(walk.route, walk.first_seen, range(len(walk.route)), strict=True)
@@ -215,6 +225,7 @@ def view_walk(walk: Walk, number: int) -> WalkView:
         task=names.task_label(walk.task),
         decoding=names.decoding_label(walk.decoding),
         moves=moves,
+        ends=_ends(walk.start, walk.target),
         cards=(_card("Start", walk.start), _card("Target", walk.target)),
         route=_route(walk),
         head=tuple(head),
