@@ -12,7 +12,7 @@ import pytest
 from tests.reports.synthetic import make_walks
 from wikinav_jax.reports.strings import display_width
 from wikinav_jax.reports.terminal import MIN_WIDTH, format_walk
-from wikinav_jax.reports.walk_view import HEAD_STEPS, TAIL_STEPS, percent, view_walk
+from wikinav_jax.reports.walk_view import HEAD_STEPS, TAIL_STEPS, percent, signed, view_walk
 from wikinav_jax.reports.walks import parse_walk, readable_walks
 
 
@@ -173,6 +173,15 @@ def test_text_shown_for_a_step_to_the_next_block():
     step = view_walk(parse_walk(walk), 1).head[0]
     assert step.window.pieces[-1].text.endswith("finish") and step.window.cut_before
     assert step.whole is not None and step.whole.is_whole
+
+
+def test_signed():
+    assert [signed(value) for value in (0.414, -0.071, -0.0049, 0.0)] == [
+        "0.41",
+        "−0.07",
+        "0.00",
+        "0.00",
+    ]
 
 
 def test_percent():

@@ -91,6 +91,11 @@ def percent(probability: float) -> str:
     return f"{100 * probability:.1f}%"
 
 
+def signed(cosine: float) -> str:
+    """'0.41', '−0.07'; what rounds to zero has no sign."""
+    return f"{cosine:z.2f}".replace("-", "−")
+
+
 def choice(alternative: Alternative, chosen: bool, is_target: bool) -> Choice:
     """An alternative as one line."""
     symbol, kind = names.kind_label(alternative.kind)
@@ -101,7 +106,7 @@ def choice(alternative: Alternative, chosen: bool, is_target: bool) -> Choice:
         kind=kind,
         percent=percent(alternative.probability),
         bar=round(100 * alternative.probability, 2),
-        cosine="" if cosine is None else f"{cosine:.2f}".replace("-", "−"),
+        cosine="" if cosine is None else signed(cosine),
         visited=alternative.visited,
         chosen=chosen,
         is_target=is_target,
