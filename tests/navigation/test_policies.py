@@ -23,14 +23,18 @@ INPUTS = policy_input(
 
 
 def init(policy, seed: int = 0):
-    variables = policy.init(jax.random.key(seed), FEATURES, INPUTS, train=False)
-    return variables["params"]
+    start = jax.jit(lambda key: policy.init(key, FEATURES, INPUTS, train=False))
+    return start(jax.random.key(seed))["params"]
+
+
+def score(policy, params, features=FEATURES):
+    return jax.jit(PolicyScorer(policy))(params, features, INPUTS)
 
 
 def test_the_papers_policy_equals_numpy():
     policy = FeedForwardPolicy(hidden_dims=(6, 4))
     params = init(policy)
-    logits = np.asarray(PolicyScorer(policy)(params, FEATURES, INPUTS))[:6]
+    logits = np.asarray(score(policy, params))[:6]
 
     expected = []
     for b, (node, target, links) in enumerate([(0, 7, [1, 2, 5]), (3, 7, [6]), (4, 9, [8, 9])]):
@@ -50,7 +54,7 @@ def test_training_without_dropout_gives_the_scorers_logits():
     params = init(policy)
     np.testing.assert_allclose(
         PolicyTrainer(policy)(params, FEATURES, INPUTS, None),
-        PolicyScorer(policy)(params, FEATURES, INPUTS),
+        score(policy, params),
         rtol=1e-5,
     )
 
@@ -59,7 +63,7 @@ def test_residual_starts_at_the_dot_product_with_the_target():
     policy = FeedForwardPolicy(hidden_dims=(4,), residual=True)
     params = jax.tree.map(jnp.zeros_like, init(policy))
     params["residual"] = jnp.ones((1, 5))
-    logits = PolicyScorer(policy)(params, FEATURES, INPUTS)
+    logits = score(policy, params)
     expected = [
         VECTORS[a] @ VECTORS[g] for a, g in [(1, 7), (2, 7), (5, 7), (6, 7), (8, 9), (9, 9)]
     ]
@@ -69,17 +73,17 @@ def test_residual_starts_at_the_dot_product_with_the_target():
 def test_kind_bias_adds_by_kind():
     policy = FeedForwardPolicy(hidden_dims=(4,), kind_bias=True)
     params = init(policy)
-    before = PolicyScorer(policy)(params, FEATURES, INPUTS)
+    before = score(policy, params)
     params = {**params, "kind_bias": jnp.array([1.0, 2.0, 3.0, 4.0])}
-    after = PolicyScorer(policy)(params, FEATURES, INPUTS)
+    after = score(policy, params)
     np.testing.assert_allclose((after - before)[:6], [1, 2, 3, 4, 1, 1], rtol=1e-5)
 
 
 def test_half_precision_tables_score_in_float32():
     features = make_node_features(GRAPH, VECTORS, mesh=mesh_of(), dtype=jnp.bfloat16)
     policy = FeedForwardPolicy(hidden_dims=(6,))
-    low = PolicyScorer(policy)(init(policy), features, INPUTS)
-    high = PolicyScorer(policy)(init(policy), FEATURES, INPUTS)
+    low = score(policy, init(policy), features)
+    high = score(policy, init(policy))
     assert low.dtype == jnp.float32
     np.testing.assert_allclose(low[:6], high[:6], atol=0.05)
 

@@ -64,7 +64,8 @@ class SimilarityPolicy(nn.Module):
         x = Dropout(self.dropout)(x, train=train)
         x = nn.gelu(nn.Dense(self.hidden_dim, name="choice")(x))
         small = nn.initializers.variance_scaling(0.01, "fan_in", "truncated_normal")
-        return nn.Dense(1, kernel_init=small, name="logit")(x)[:, 0]
+        # No bias: the softmax would not see it.
+        return nn.Dense(1, use_bias=False, kernel_init=small, name="logit")(x)[:, 0]
 
 
 def _initial_heads(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
