@@ -125,14 +125,14 @@ def test_what_is_explained_is_what_was_scored():
         split="eval",
         seed=0,
         tasks=("multistep",),
-        num_episodes=60,
-        budget=8,
-        slots=16,
-        capacity=256,
+        num_episodes=32,
+        budget=12,
+        slots=8,
+        capacity=128,
     )
     walks = evaluation.walks["multistep", "greedy", "no_revisit"]
     told = example_walks(
-        graph, features, methods[0], evaluation, "multistep", budget=8, num_successes=5
+        graph, features, methods[0], evaluation, "multistep", budget=12, num_successes=5
     )
     outcomes = [walk["outcome"] for walk in told]
     assert outcomes == ["success"] * 5 + ["failure"] * 4
@@ -150,7 +150,7 @@ def test_what_is_explained_is_what_was_scored():
             chosen = step["alternatives"][step["chosen"]]
             assert chosen["probability"] == pytest.approx(best["probability"], rel=1e-5)
     again = example_walks(
-        graph, features, methods[0], evaluation, "multistep", budget=8, num_successes=5
+        graph, features, methods[0], evaluation, "multistep", budget=12, num_successes=5
     )
     assert told == again
 
