@@ -20,6 +20,7 @@ REQUIREMENTS = [
     "pyarrow>=18,<27",  # memory-mapped texts
     "safetensors>=0.5,<1",
     "scikit-learn>=1.5,<2",  # TF-IDF and truncated SVD
+    "scipy>=1.13,<2",  # sparse adjacency: components, neighbourhood features
     "tensorboardX>=2.6,<3",  # event files without TensorFlow
     "tensorflow-datasets>=4.9.7,<5",
     "tqdm>=4.66,<5",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -45,10 +47,10 @@ def run(config: ConfigDict, workdir: Path, mode: str) -> None:
     if mode == "explain":
         explain_run(navigator)
         return
-    facts: Facts = {}
+    facts = _data_facts(data)
     if mode == "train":
-        facts["Preparation (s)"] = round(time.monotonic() - begin, 1)
-        facts |= train(navigator)
+        prepared = time.monotonic() - begin
+        facts |= {**train(navigator), "Preparation (s)": round(prepared, 1)}
     evaluate_run(navigator, facts)
 
 
@@ -80,14 +82,16 @@ def evaluate_run(navigator: Navigator, facts: Facts) -> None:
         walks += _examples(navigator, place, learned, evaluation)
     if not navigator.is_first:
         return
-    facts = {**_known_facts(navigator.workdir), **facts, **_data_facts(navigator.data)}
+    # In the order that the page shows them; evaluating again keeps the facts of training.
+    facts = {**facts, **_known_facts(navigator.workdir), **facts}
     facts["Evaluation (s)"] = round(time.monotonic() - begin, 1)
     merged = merge_results(navigator.workdir / "results.json", rows)
     write_json(navigator.workdir / "walks.json", {"walks": walks})
     write_json(navigator.workdir / "facts.json", facts)
     page = write_report(navigator.workdir)
     for metric in ("success", "spl"):
-        print(results_table(merged, metric=metric, style="terminal"), end="\n\n")
+        table = results_table(merged, metric=metric, style="terminal", color=sys.stdout.isatty())
+        print(table, end="\n\n")
     print(f"Report: {page}")
 
 
@@ -108,7 +112,8 @@ def explain_run(navigator: Navigator) -> None:
     )
     if not navigator.is_first:
         return
-    print(format_walk(walk))
+    color = sys.stdout.isatty()
+    print(format_walk(walk, width=min(shutil.get_terminal_size().columns, 120), color=color))
     title = f"{walk['start']['title']} → {walk['target']['title']}"
     write_json(navigator.workdir / "explain.json", {"walks": [walk]})
     page = write_walks_page([walk], navigator.workdir / "explain.html", title)
@@ -136,7 +141,7 @@ def _examples(
 
 
 def _known_facts(workdir: Path) -> Facts:
-    """What an earlier call wrote: evaluating again must not lose the facts of training."""
+    """The facts that an earlier call wrote."""
     path = workdir / "facts.json"
     known = read_json(path) if path.exists() else {}
     return known if isinstance(known, dict) else {}
