@@ -202,7 +202,7 @@ After [[E]]."""
 def test_tables_are_dropped_or_kept():
     assert passages(TABLE) == ["Before A.", "After E."]
     assert [target for _, target, _ in anchors(TABLE)] == ["A", "E"]
-    kept = ["Before A.", "Caption", "Head", "Other", "b||b", "c", "inner D", "After E."]
+    kept = ["Before A.", "Caption", "Head; Other", "b||b; c", "inner D", "After E."]
     assert passages(TABLE, keep_tables=True) == kept
     assert [target for _, target, _ in anchors(TABLE, keep_tables=True)] == ["A", "B", "D", "E"]
 
@@ -211,6 +211,15 @@ def test_a_table_left_open_takes_only_its_rows():
     assert passages("a\n{| x\n|-\n| b\n! c\n\nd [[E]]") == ["a", "d E"]
     assert passages("a\n{| x\n| b\n{|\n| c\n|}\n| d\n\ne") == ["a", "e"]
     assert passages("a <table><tr><td>x<table>y</table></td></tr></table> b") == ["a", "b"]
+
+
+def test_cells_of_many_lines_and_tables_without_an_end():
+    source = "{|\n| a\nmore\n* item\n\n| {{x}} || style=y | b\n|-\n| c\n== H ==\n| text"
+    page = parse(source, keep_tables=True)
+    assert [(s.path, [p.text for p in s.passages]) for s in page.sections] == [
+        ((), ["a; more; item; b", "c"]),
+        (("H",), ["| text"]),
+    ]
 
 
 def test_a_page_without_links_or_text():

@@ -37,7 +37,8 @@ _LINK_OPENING = re.compile(f"{LINK_START}\\d+{LINK_LABEL}|{LINK_END}")
 _QUOTES = re.compile("('{2,})")
 _SWITCH = re.compile(r"__[^\W\d_]+(?:_[^\W\d_]+)*__")
 _LIST = re.compile(r"[*#:;]+")
-_TABLE_ROW = re.compile(r"\{\||\|[-+}]?|!")
+_TABLE_START = re.compile(r"[ \t:]*\{\|")
+_TABLE_ROW = re.compile(r"[ \t:]*(\{\||\|[-+}]?|!)")
 _CELL = re.compile(r"\|\||!!")
 _IN_PARENTHESES = re.compile(f"[(（][\\s;,、，；{DROPPED}]*[)）]?")
 _AROUND_DROPPED = re.compile(f"[ {DROPPED}]*[{DROPPED}][{DROPPED} ]*")
@@ -59,7 +60,8 @@ class WikitextParser:
 
         Args:
           titles: how the wiki reads titles.
-          keep_tables: whether each row of a table becomes a passage; else tables are dropped.
+          keep_tables: whether each row of a table becomes a passage, its cells parted by ";";
+            else tables are dropped.
         """
         self._inline = InlineParser(titles)
         self._keep_tables = keep_tables
@@ -78,11 +80,11 @@ class WikitextParser:
         text = drop_templates(clean_source(source), title)
         if self._has_variants:
             text = choose_variant(text)
-        table_rows = self._keep_tables
+        left_open = False
         if not self._keep_tables:
-            text, table_rows = drop_tables(text)
+            text, left_open = drop_tables(text)
         inline = self._inline.parse(text, title)
-        reader = _LineReader(inline.links, table_rows, self._keep_tables)
+        reader = _LineReader(inline.links, keep_tables=self._keep_tables, drop_rows=left_open)
         for line in inline.text.split("\n"):
             reader.read(line)
         return ParsedPage(reader.finish(), inline.counts)
@@ -91,33 +93,41 @@ class WikitextParser:
 class _LineReader:
     """Collects lines into passages and passages into sections."""
 
-    def __init__(self, links: list[tuple[str, str]], table_rows: bool, keep_tables: bool):
+    def __init__(self, links: list[tuple[str, str]], *, keep_tables: bool, drop_rows: bool):
         self._links = links
-        self._table_rows = table_rows  # whether lines that start with | or ! are rows
         self._keep_tables = keep_tables
+        self._drop_rows = drop_rows  # a table was left open: its rows are not text
         self._sections: list[Section] = []
         self._path: list[tuple[int, str]] = []  # (level, heading)
         self._passages: list[Passage] = []
         self._paragraph: list[str] = []
+        self._open_tables = 0
+        self._cells: list[str] = []  # of the row being read
 
     def read(self, line: str) -> None:
         if line[:1] == DROPPED:
             line = line.lstrip(DROPPED)
         line = line.rstrip(f" \t{DROPPED}")
         if not line:
-            self._end_paragraph()
+            if not self._open_tables:
+                self._end_paragraph()
             return
         first = line[0]
         if first == "=" and self._heading(line):
             return
-        if first in "*#:;":
+        if (self._open_tables or self._drop_rows) and (row := _TABLE_ROW.match(line)):
+            self._row(row[1], line[row.end() :])
+        elif self._keep_tables and (row := _TABLE_START.match(line)):
+            self._end_paragraph()
+            self._open_tables += 1
+        elif self._open_tables:
+            self._cells.append(line.lstrip(" \t*#:;"))
+        elif first in "*#:;":
             self._end_paragraph()
             self._add(line[_LIST.match(line).end() :])  # type: ignore[union-attr]
         elif first == "-" and line.startswith("----"):
             self._end_paragraph()
             self._add(line.lstrip("-"))
-        elif self._table_rows and (match := _TABLE_ROW.match(line.lstrip())):
-            self._row(line.lstrip(), match)
         else:
             self._paragraph.append(_strip_quotes(line) if "''" in line else line)
 
@@ -143,16 +153,33 @@ class _LineReader:
         self._path.append((level, heading.text))
         return True
 
-    def _row(self, line: str, match: re.Match[str]) -> None:
-        """A line of a table: its cells, without their attributes."""
-        self._end_paragraph()
-        if not self._keep_tables or match[0] in ("{|", "|-", "|}"):
+    def _row(self, sign: str, content: str) -> None:
+        """A line of a table. The cells of a row, however many lines they take, are a passage."""
+        if self._drop_rows:
+            self._end_paragraph()
             return
-        for cell in _CELL.split(line[match.end() :]):
-            attributes, pipe, text = cell.partition("|")
-            self._add(text if pipe and LINK_START not in attributes else cell)
+        if sign in ("|", "!"):
+            for cell in _CELL.split(content):
+                attributes, pipe, text = cell.partition("|")
+                self._cells.append(text if pipe and LINK_START not in attributes else cell)
+            return
+        self._end_row()
+        if sign == "{|":
+            self._open_tables += 1
+        elif sign == "|}":
+            self._open_tables -= 1
+        elif sign == "|+":
+            self._add(content.rpartition("|")[2])
+
+    def _end_row(self) -> None:
+        cells = [cell.strip(f" \t{DROPPED}") for cell in self._cells]
+        self._cells = []
+        self._add("; ".join(cell for cell in cells if cell))
 
     def _end_section(self) -> None:
+        if self._open_tables:  # a table does not reach over a heading
+            self._end_row()
+            self._open_tables = 0
         self._end_paragraph()
         if self._passages:
             path = tuple(heading for _, heading in self._path)
