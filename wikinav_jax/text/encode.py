@@ -1,7 +1,7 @@
 """Node features as in RFBC (Zaheer et al. 2022): phi(s) = tanh(mean over tokens of the encoder).
 
-The text of a node is its article's title and its own text. Batches hold about as many tokens at
-any length, so short texts go many at a time and one compiled shape serves each bucket.
+The text of a node is its title and its own words (`titles.with_titles`). Batches hold about as many
+tokens at any length, so short texts go many at a time and one compiled shape serves each bucket.
 
 Axes: n texts, B rows of a batch, L tokens, d features.
 """
@@ -9,7 +9,7 @@ Axes: n texts, B rows of a batch, L tokens, d features.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,11 @@ import numpy as np
 
 from wikinav_jax.text.bert import Encoder
 from wikinav_jax.text.pretrained import load_encoder, resolve_checkpoint, weights_fingerprint
+from wikinav_jax.text.titles import with_titles as with_titles
 from wikinav_jax.text.tokenizer import BUCKETS, Tokenizer, bucket_length, load_tokenizer, pad
 
-TITLE_SEPARATOR = ". "
 POOLINGS = ("mean", "cls")
 DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
-
-
-def with_titles(titles: Iterable[str], texts: Iterable[str]) -> list[str]:
-    """`title. text` for each pair; the title alone where the text is empty, and the reverse."""
-    pairs = zip(titles, texts, strict=True)
-    return [TITLE_SEPARATOR.join(part for part in pair if part) for pair in pairs]
 
 
 def pool(hidden: jax.Array, mask: jax.Array, pooling: str) -> jax.Array:
