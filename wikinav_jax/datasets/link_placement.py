@@ -23,10 +23,7 @@ import ahocorasick
 How = Literal["title", "alias", "word"]
 
 _NON_WORD = re.compile(r"[^\w]|_")
-_ASCII_FOLD = "".join(
-    chr(code).lower() if chr(code).isalnum() else "\n" if chr(code) == "\n" else " "
-    for code in range(128)
-)
+_ASCII_FOLD = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 _PARENTHESES = re.compile(r" \([^()]*\)$")
 _OF_A_REALM = re.compile(r"^(.+ [IVX]+) of .+$")  # "Henry VIII of England"
 # Words of titles that say nothing about their subject.
@@ -45,7 +42,6 @@ _MIN_ARTICLES = 3
 _MIN_LIFT_NEAR = 1.5
 _MIN_LIFT_FAR = 5.0
 _RELATIVE_WEIGHT = 3.0
-_MAX_ENDING = 6  # how much longer a relative may be than the word of the title
 _MAX_ALIASES = 2
 
 
@@ -262,7 +258,7 @@ class LinkPlacer:
         for word in weights:
             for start in _occurrences(article.text, f" {_stem(word)}"):
                 end = article.text.index(" ", start + 1)
-                if end - start - 1 <= len(word) + _MAX_ENDING:
+                if end - start - 1 <= len(word) + _longest_ending(word):
                     passage = bisect.bisect_right(article.begins, start + 1) - 1
                     spans[passage].setdefault(word, (start + 1, end))
         # The order of passages in `text` decides between equals.
@@ -293,7 +289,7 @@ class LinkPlacer:
         return article.place(target, low, high, how) or article.place(target, start, end, how)
 
     def _rarity(self, word: str) -> float:
-        return math.log((1 + len(self._articles)) / (1 + self._document_frequency[word]))
+        return math.log((2 + len(self._articles)) / (1 + self._document_frequency[word]))
 
 
 def _mentions(title: str) -> Iterator[str]:
@@ -345,6 +341,12 @@ def _are_relatives(word: str, other: str) -> bool:
 
 def _stem(word: str) -> str:
     return word[: max(min(len(word), 4), round(0.6 * len(word)))]
+
+
+def _longest_ending(word: str) -> int:
+    """How many letters longer a relative may be: "rainfall" is one of "rain", "cargo" is not of
+    "car"."""
+    return 0 if len(word) < 4 else 4 if len(word) == 4 else 6
 
 
 def _fold(text: str) -> str:

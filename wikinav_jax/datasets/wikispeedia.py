@@ -162,7 +162,8 @@ class Corpus:
         for source, target in links:
             if source in self._titles and target in self._titles:
                 targets[source].append(self._titles[target])
-        for name, title in self._titles.items():
+        articles = self._titles.items()
+        for name, title in progress(articles, desc="Mentions", unit="article"):
             passages = [passage for section in self._sections[name] for passage in section.passages]
             placer.add(
                 title,

@@ -29,7 +29,7 @@ _IMAGE_NAME = re.compile(r"(?:Image:\S+|\[\S+\.(?:gif|png|jpg)\])$", re.IGNORECA
 _MAX_CAPTION_LINES = 24
 # What the site and the encyclopedia put above an article.
 _NOTICE = re.compile(
-    r"This is a featured article|SOS Children |Not to be confused with |CAPTION: "
+    r"This is a featured article|SOS Children |Not to be confused with "
     r"|This (?:article|page) is about |For (?:the|other|an?|another) .*\bsee\b|.* redirects? here\b"
 )
 
@@ -86,6 +86,8 @@ def parse_article(text: str) -> RawArticle:
     Rows before the first paragraph are an infobox and count as table, like rows of code.
     """
     lines = [line.rstrip() for line in text.splitlines()]
+    if lines and lines[0].strip() == "#copyright":
+        del lines[0]
     heading, subjects, first = _head(lines)
     return RawArticle(heading, subjects, tuple(_sections(_groups(lines[first : _end(lines)]))))
 
@@ -302,7 +304,10 @@ def _text_or_table(rows: list[_Line], infobox: bool) -> Iterator[tuple[Kind, str
     # Preformatted text stands in the first column, like headings, but on several lines.
     table = table or rows[0].kind == "heading"
     for row, yes in zip(rows, prose, strict=True):
-        yield ("table" if table else "paragraph" if yes else "line"), row.text
+        if table or row.text.startswith("CAPTION: "):
+            yield "table", row.text
+        else:
+            yield ("paragraph" if yes else "line"), row.text
 
 
 def _is_paragraph(line: _Line) -> bool:
