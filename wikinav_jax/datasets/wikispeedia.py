@@ -22,7 +22,7 @@ from wikinav_jax.datasets.link_placement import LinkPlacer, Placement
 from wikinav_jax.datasets.wikispeedia_text import Kind, RawArticle, RawSection, parse_article
 from wikinav_jax.graph.store import LinkedTextGraph
 
-VERSION = 1  # raise it when the same files give another graph
+VERSION = 2  # raise it when the same files give another graph
 LICENCE = "GFDL-1.2 (Wikipedia, the free encyclopedia, 2006-2007; authors in its page histories)"
 
 # Pages of the site itself among the articles: forms for donations, and the text of the licence.
