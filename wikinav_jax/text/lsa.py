@@ -184,9 +184,11 @@ def fit_lsa(texts: Sequence[str], options: LsaOptions | None = None, **fields: A
             f"dim={options.dim} must be at most {most}: the corpus has {weights.shape[0]} texts "
             f"and {weights.shape[1]} terms; lower dim, or min_df={options.min_df}"
         )
-    svd = TruncatedSVD(options.dim, n_iter=options.power_iterations, random_state=options.seed).fit(
-        weights
-    )
+    svd = TruncatedSVD(options.dim, n_iter=options.power_iterations, random_state=options.seed)
+    # One BLAS thread: the same bits on any number of cores, and the sparse products, which take
+    # most of the time, have one thread anyway.
+    with threadpool_limits(1):
+        svd.fit(weights)
     return Lsa(
         options,
         vectorizer.get_feature_names_out().tolist(),
