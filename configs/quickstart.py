@@ -1,7 +1,7 @@
 """A navigator over the Python documentation that is already on your disk. No download.
 
 Command:   python -m wikinav_jax.main --config=configs/quickstart.py --workdir=runs/quickstart
-Data:      docstrings of the standard library, numpy, jax, flax and optax, read from their source
+Data:      docstrings of the standard library, numpy, scipy, jax, flax and optax, from their source
 Hardware:  2 CPU cores, 4 GB of memory
 """
 
@@ -15,6 +15,11 @@ def get_config() -> ConfigDict:
     config = default_config()
     config.name = "rfbc_similarity"
     config.dataset.name = "python_docs"
+    options = config.dataset.options
+    options.packages = ("stdlib", "numpy", "scipy", "jax", "flax", "optax")  # any importable name
+    options.target_words = 100  # of a block
+    options.max_words = 120  # likewise; only a longer sentence makes a longer block
+    options.entity_links = True  # also link names that the text mentions in passing
     config.features.sources = ("lsa",)
     config.features.lsa_dim = 256
     config.features.lsa_title_weight = 3

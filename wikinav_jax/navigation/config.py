@@ -8,6 +8,8 @@ from __future__ import annotations
 from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import check_choice, check_range
+from wikinav_jax.navigation.decoding import DECODINGS
+from wikinav_jax.navigation.tasks import TASKS
 
 POLICIES = ("feed_forward", "similarity")
 FEATURE_SOURCES = ("lsa", "encoder", "random")
@@ -109,6 +111,11 @@ def check_config(config: ConfigDict) -> None:
         check_choice("features.sources", source, FEATURE_SOURCES)
     for split in config.evaluate.splits:
         check_choice("evaluate.splits", split, ("train", "eval"))
+    for task in config.evaluate.tasks:
+        check_choice("evaluate.tasks", task, tuple(TASKS))
+    for decoding in (*config.evaluate.decodings, config.explain.decoding):
+        check_choice("evaluate.decodings", decoding, tuple(DECODINGS))
+    check_range("evaluate.tasks' number", len(config.evaluate.tasks), 1)
     check_choice("explain.graph", config.explain.graph, EXPLAIN_GRAPHS)
     check_range("features.sources' number", len(config.features.sources), 1)
     check_range("split.fractions' number", len(config.split.fractions), 2, 2)
