@@ -11,7 +11,6 @@ import pytest
 
 from tests.datasets.mediawiki.dumps import Page, dump, header, numbered
 from wikinav_jax.common.files import read_json
-from wikinav_jax.datasets.documents import Anchor
 from wikinav_jax.datasets.mediawiki import build as build_module
 from wikinav_jax.datasets.mediawiki.build import DumpBuild, dump_files
 from wikinav_jax.datasets.mediawiki.loader import fingerprint_inputs, load
@@ -46,65 +45,69 @@ def source(tmp_path) -> Path:
     return path
 
 
-def test_documents(source, tmp_path):
-    build = DumpBuild(source, tmp_path / "spill", workers=1)
-    documents = list(build.documents())
-    assert [d.title for d in documents] == ["Bee", "Law", "B.C. Queen", "Wasp", "Lonely"]
-    bee, law, queen, wasp, _ = documents
-    assert bee.sections[0].passages[0].anchors == (
-        Anchor(17, 21, "Law", "History (1871–1945)"),
-        Anchor(28, 32, "Wasp"),
-    )
-    assert bee.sections[0].passages[1].anchors == (Anchor(0, 6, "Bee"),)
-    assert law.sections[1].passages[0].anchors == (
-        Anchor(4, 14, "B.C. Queen", "Club"),
-        Anchor(19, 22, "Bee"),
-        Anchor(27, 31, "Bee"),
-    )
-    assert bee.aliases == ("Bees", "Bumble")
-    assert queen.aliases == ()  # "Queen club" names a section
-    assert wasp.aliases == ('The "Wasp"',)
-    assert wasp.sections[0].passages[0].anchors == (Anchor(7, 17, "Wasp"), Anchor(22, 23, "A"))
-    report = build.report()
-    assert report["counts"] == report["counts"] | {
-        "pages": 15,
-        "articles": 5,
-        "redirects": 8,
-        "redirects_to_no_article": 1,
-        "redirect_cycles": 1,
-        "redirects_in_or_into_cycles": 3,
-        "pages_of_other_namespaces": 1,
-        "pages_of_other_content_models": 1,
-        "pages_with_an_id_seen_before": 0,
-        "failed_pages": 0,
-    }
-    assert report["problems"] == report["failed_pages"] == []
+def built(source, tmp_path, **options):
+    """The graph of a dump, in memory."""
+    return load(None, tmp_path / "cache", None, source=str(source), workers=1, **options)
+
+
+def edges(graph, kind=EdgeKind.HYPERLINK) -> list[tuple[str, str, str]]:
+    """(source's text, anchor's words, target's text) of all edges of a kind."""
+    found = []
+    for src in range(graph.num_nodes):
+        for slot in range(graph.indptr[src], graph.indptr[src + 1]):
+            if graph.edge_kind[slot] == kind:
+                start, end = graph.anchor[slot]
+                text = graph.text(src)
+                found.append((text, text[start:end], graph.text(graph.indices[slot])))
+    return found
+
+
+BEE = "A bee visits the rule and a wasp.\nBumble."
+LAW = "The Queen club and bee and Bees."
+WASP = 'Plain. The "Wasp" and A and .'
+CLUB = "A club house by the Nowhere."
 
 
 def test_graph(source, tmp_path):
     graph = load(None, tmp_path / "cache", tmp_path / "graph", source=str(source), workers=1)
-    texts = graph.texts(None)
-    law_history = texts.index("The Queen club and bee and Bees.")
-    edges = {
-        (graph.text(src), graph.text(dst))
-        for src in range(graph.num_nodes)
-        for slot in range(graph.indptr[src], graph.indptr[src + 1])
-        for dst in [graph.indices[slot]]
-        if graph.edge_kind[slot] == EdgeKind.HYPERLINK
-    }
-    bee = texts[graph.first_block(graph.article[graph.find("Bee")])]
-    assert edges == {
-        (bee, texts[law_history]),
-        (bee, 'Plain. The "Wasp" and A and .'),
-        (texts[law_history], "A club house by the Nowhere."),
-        (texts[law_history], bee),
-    }
+    assert graph.article_titles == ["Bee", "Law", "B.C. Queen", "Wasp", "Lonely"]
+    # [[Bumble]] leads through a redirect to its own article; [[Queen club]] to a section; [[Bees]]
+    # through two redirects, to where [[bee]] led before.
+    assert edges(graph) == [
+        (BEE, "rule", LAW),
+        (BEE, "wasp", WASP),
+        (LAW, "Queen club", CLUB),
+        (LAW, "bee", BEE),
+    ]
     meta = open_graph(tmp_path / "graph").meta
     assert meta["mediawiki"]["wiki"] == "enwiki"
+    assert (
+        meta["mediawiki"]["counts"].items()
+        >= {
+            "pages": 15,
+            "articles": 5,
+            "redirects": 8,
+            "redirects_to_no_article": 1,
+            "redirect_cycles": 1,
+            "redirects_in_or_into_cycles": 3,
+            "pages_of_other_namespaces": 1,
+            "pages_of_other_content_models": 1,
+            "pages_with_an_id_seen_before": 0,
+            "failed_pages": 0,
+        }.items()
+    )
+    assert meta["mediawiki"]["problems"] == meta["mediawiki"]["failed_pages"] == []
     assert meta["licence"].startswith("CC BY-SA 4.0")
-    assert meta["statistics"]["dropped"]["links_to_unknown_titles"] == 2
+    assert meta["statistics"]["dropped"] == {
+        "ambiguous_aliases": 0,
+        "documents_with_a_title_seen_before": 0,
+        "documents_without_words": 0,
+        "entity_links_beside_a_hyperlink": 0,
+        "links_repeated_in_a_block": 1,
+        "links_to_themselves": 2,
+        "links_to_unknown_titles": 2,
+    }
     assert not list((tmp_path / "cache" / "mediawiki").glob("*"))  # parsed pages are gone
-    assert "Lonely" in graph.article_titles
 
 
 def many_pages() -> str:
@@ -139,33 +142,30 @@ def test_the_graph_does_not_depend_on_the_number_of_workers(tmp_path, small_chun
     assert first["statistics"] == second["statistics"]
 
 
-def test_an_interrupted_build_goes_on(tmp_path, small_chunks, caplog):
+def test_an_interrupted_build_goes_on(tmp_path, small_chunks):
     path = tmp_path / "many.xml"
     path.write_text(many_pages(), encoding="utf-8")
-    expected = list(DumpBuild(path, tmp_path / "whole", workers=1).documents())
-
     build = DumpBuild(path, tmp_path / "spill", workers=1)
-    list(build.documents())
+    num_chunks = build.parse()
     heads = sorted(build.folder.rglob("*.json"))
-    assert len(heads) > 20
+    assert len(heads) == num_chunks > 20
+    texts = [build.spill.texts(number) for number in range(num_chunks)]
     for head in heads[7:]:  # as if killed after seven chunks
         head.unlink()
     times = {head: head.stat().st_mtime_ns for head in heads[:7]}
-    with caplog.at_level(logging.INFO, logger="absl"):
-        again = DumpBuild(path, tmp_path / "spill", workers=1)
-        assert list(again.documents()) == expected
+
+    again = DumpBuild(path, tmp_path / "spill", workers=1)
+    assert again.parse() == num_chunks
+    assert [again.spill.texts(number) for number in range(num_chunks)] == texts
     assert all(head.stat().st_mtime_ns == when for head, when in times.items())
     assert again.report() == build.report()
 
 
 def test_a_changed_dump_is_parsed_anew(tmp_path):
     path = tmp_path / "wiki.xml"
-    path.write_text(dump([Page("A", "old")]))
-    build = DumpBuild(path, tmp_path / "spill", workers=1)
-    assert [p.text for d in build.documents() for p in d.sections[0].passages] == ["old"]
-    path.write_text(dump([Page("A", "new and longer")]))
-    build = DumpBuild(path, tmp_path / "spill", workers=1)
-    assert [p.text for d in build.documents() for p in d.sections[0].passages] == ["new and longer"]
+    for text in ("old", "new and longer"):
+        path.write_text(dump([Page("A", text)]))
+        assert built(path, tmp_path).texts(None) == [text]
 
 
 def test_failing_pages_are_listed_and_left_out(tmp_path, caplog):
@@ -178,7 +178,8 @@ def test_failing_pages_are_listed_and_left_out(tmp_path, caplog):
         path, tmp_path / "spill", workers=1, options=PageOptions(max_characters=10_000)
     )
     with caplog.at_level(logging.WARNING, logger="absl"):
-        assert [document.title for document in build.documents()] == ["A", "B"]
+        assert build.parse() == 1
+    assert build.spill.texts(0).titles == ["A", "B"]
     failed = build.report()["failed_pages"]
     assert [title for title, _ in failed] == ["Broken", "Large"]
     assert "undefined entity" in failed[0][1]
@@ -192,7 +193,7 @@ def test_a_truncated_dump_gives_the_graph_of_what_is_there(tmp_path, caplog):
     path = tmp_path / "wiki.xml.bz2"
     streams = [bz2.compress(part) for part in (many_pages().encode()[:200_000], data)]
     path.write_bytes(streams[0] + streams[1][:100])
-    graph = load(None, tmp_path, None, source=str(path), workers=1)
+    graph = built(path, tmp_path)
     titles = graph.article_titles
     assert titles == [f"Page {i}" for i in range(len(titles))]
     assert len(titles) > 50
@@ -203,13 +204,29 @@ def test_an_id_seen_twice_counts_once(tmp_path):
     pages = [Page("A", "first", 5), Page("B", "b", 6), Page("A", "again", 5), Page("C", "c", 5)]
     path = tmp_path / "wiki.xml"
     path.write_text(dump(pages))
-    build = DumpBuild(path, tmp_path / "spill", workers=1)
-    documents = list(build.documents())
-    assert [(d.title, d.sections[0].passages[0].text) for d in documents] == [
-        ("A", "first"),
-        ("B", "b"),
+    graph = built(path, tmp_path)
+    assert graph.article_titles == ["A", "B"]
+    assert graph.texts(None) == ["first", "b"]
+    assert graph.meta["mediawiki"]["counts"]["pages_with_an_id_seen_before"] == 2
+
+
+def test_titles_seen_twice_and_articles_without_words(tmp_path):
+    pages = [
+        Page("A", "{{x}}"),
+        Page("B", "b"),
+        Page("A", "[[B]] a"),
+        Page("a", "more"),
+        Page("C", ""),
     ]
-    assert build.report()["counts"]["pages_with_an_id_seen_before"] == 2
+    path = tmp_path / "wiki.xml"
+    path.write_text(dump(pages))
+    graph = built(path, tmp_path)
+    assert graph.article_titles == ["B", "A"]
+    assert graph.texts(None) == ["b", "B a"]
+    dropped = graph.meta["statistics"]["dropped"]
+    assert dropped["documents_without_words"] == 2
+    assert dropped["documents_with_a_title_seen_before"] == 1
+    assert edges(graph) == [("B a", "B", "b")]
 
 
 def test_a_folder_of_parts(tmp_path):
@@ -222,8 +239,7 @@ def test_a_folder_of_parts(tmp_path):
         "wiki-part2.xml.bz2",
         "wiki-part10.xml.bz2",
     ]
-    build = DumpBuild(tmp_path, tmp_path / "spill", workers=1)
-    assert [d.title for d in build.documents()] == ["Page 1", "Page 2", "Page 10"]
+    assert built(tmp_path, tmp_path).article_titles == ["Page 1", "Page 2", "Page 10"]
 
 
 def test_what_cannot_be_built(tmp_path):
@@ -235,7 +251,9 @@ def test_what_cannot_be_built(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file that ends in"):
         load(tmp_path, tmp_path, None, source="empty")
     (tmp_path / "no.xml").write_text(dump([Page("Talk:A", "x", namespace=1)]))
-    with pytest.raises(ValueError, match="is empty"):
+    with pytest.raises(
+        ValueError, match="no article with any text: of 1 pages 1 are of other namespaces"
+    ):
         load(tmp_path, tmp_path, None, source="no.xml", workers=1)
     with pytest.raises(ValueError, match="workers=-1"):
         DumpBuild(tmp_path / "no.xml", tmp_path, workers=-1)

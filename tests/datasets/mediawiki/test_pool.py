@@ -35,7 +35,7 @@ def run(folder: Path, *chunks: list[bytes], options=None, **more) -> Spill:
 
 
 def titles(spill: Spill, number: int) -> list[str]:
-    return [document.title for _, document in spill.documents(number)]
+    return spill.texts(number).titles
 
 
 def hostile_work(*arguments) -> None:
@@ -125,9 +125,17 @@ def test_a_spill_folder_that_cannot_be_written_is_an_error(tmp_path):
         run(tmp_path / "file", sources("Aa"), workers=1)
 
 
-def test_damaged_spill_files_say_so(tmp_path):
+@pytest.mark.parametrize("suffix", ["texts", "npz"])
+def test_damaged_spill_files_say_so(tmp_path, suffix):
     spill = run(tmp_path, sources("Aa"), workers=1)
-    docs = next(tmp_path.rglob("*.docs"))
-    docs.write_bytes(docs.read_bytes()[:-5])
-    with pytest.raises(ValueError, match="is damaged"):
-        list(spill.documents(0))
+    file = next(tmp_path.rglob(f"*.{suffix}"))
+    file.write_bytes(file.read_bytes()[:-5])
+    with pytest.raises(ValueError, match=r"is damaged.*build again"):
+        spill.texts(0) if suffix == "texts" else spill.numbers(0)
+
+
+def test_options_that_cannot_be():
+    with pytest.raises(ValueError, match="target_words=200 and max_words=120"):
+        PageOptions(target_words=200)
+    with pytest.raises(ValueError, match="max_seconds=0"):
+        PageOptions(max_seconds=0)

@@ -1,4 +1,4 @@
-"""Titles, namespaces and redirects by MediaWiki's rules."""
+"""Titles and namespaces by MediaWiki's rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from wikinav_jax.datasets.mediawiki.titles import (
     SiteInfo,
     Titles,
     pipe_trick,
-    resolve_redirects,
 )
 
 ENGLISH = Titles(SiteInfo(database="enwiki", namespaces={"": 0, "Talk": 1, "File": 6}))
@@ -106,44 +105,3 @@ def test_local_names_win_over_general_ones():
 )
 def test_pipe_trick(target, text):
     assert pipe_trick(target) == text
-
-
-def test_redirect_chains_end_at_their_end():
-    redirects = {"A": ("B", "x"), "B": ("C", ""), "C": ("D", "y"), "Z": ("A", ""), "Q": ("D", "")}
-    assert resolve_redirects(redirects) == (
-        {
-            "A": ("D", "y"),
-            "B": ("D", "y"),
-            "C": ("D", "y"),
-            "Z": ("D", "y"),
-            "Q": ("D", ""),
-        },
-        0,
-        0,
-    )
-
-
-def test_the_section_nearest_to_the_end_counts():
-    final = resolve_redirects({"A": ("B", "x"), "B": ("C", ""), "Z": ("A", "z")}).final
-    assert final == {"A": ("C", "x"), "B": ("C", ""), "Z": ("C", "x")}
-
-
-def test_rings_are_counted_and_dropped():
-    redirects = {
-        "A": ("B", ""),
-        "B": ("C", ""),
-        "C": ("A", ""),
-        "D": ("E", ""),
-        "E": ("F", ""),
-        "Into": ("B", ""),
-        "Self": ("Self", ""),
-    }
-    final, cycles, dropped = resolve_redirects(redirects)
-    assert final == {"D": ("F", ""), "E": ("F", "")}
-    assert (cycles, dropped) == (2, 5)
-
-
-def test_long_chains_need_no_recursion():
-    redirects = {str(i): (str(i + 1), "") for i in range(50_000)}
-    final = resolve_redirects(redirects).final
-    assert final["0"] == final["49999"] == ("50000", "")

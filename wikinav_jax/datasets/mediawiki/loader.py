@@ -7,12 +7,12 @@ from typing import Any
 
 from absl import logging
 
-from wikinav_jax.datasets.assemble import assemble_graph
 from wikinav_jax.datasets.entities import LinkerOptions
+from wikinav_jax.datasets.mediawiki.assembly import Assembly
 from wikinav_jax.datasets.mediawiki.build import PARSER_VERSION, DumpBuild, dump_files
 from wikinav_jax.datasets.mediawiki.pages import PageOptions
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
-from wikinav_jax.graph.store import LinkedTextGraph
+from wikinav_jax.graph.store import LinkedTextGraph, open_graph, save_graph
 
 VERSION = PARSER_VERSION  # raise it (there) when the same dump gives another graph
 
@@ -77,36 +77,55 @@ def load(
       max_page_megabytes: likewise for memory.
 
     Raises:
-      ValueError, FileNotFoundError: there is no source, or it is no dump, or has no articles.
+      ValueError, FileNotFoundError: there is no source, or it is no dump, or has no articles; the
+        words of a block are not 1 <= target_words <= max_words.
     """
     options = PageOptions(
         keep_tables=keep_tables,
+        target_words=target_words,
+        max_words=max_words,
         max_seconds=max_page_seconds,
         max_memory=max_page_megabytes << 20,
     )
     path = find_source(data_dir, source)
     build = DumpBuild(path, Path(cache_dir) / "mediawiki", options=options, workers=workers)
-    meta: dict[str, Any] = {}
-
-    def documents():
-        yield from build.documents()
-        meta["mediawiki"] = build.report()
-
-    graph = assemble_graph(
-        documents(),
-        linker_options=LinkerOptions() if entity_links else None,
-        target_words=target_words,
-        max_words=max_words,
-        source=f"MediaWiki dump {', '.join(file.name for file in build.files)} of "
+    assembly = Assembly(build.spill, build.parse(), build.folder / "assembly")
+    corpus = assembly.corpus
+    build.counts.update(corpus.counts)
+    if not corpus.num_blocks:
+        raise ValueError(
+            f"{path} has no article with any text: of {build.counts['pages']} pages "
+            f"{build.counts['pages_of_other_namespaces']} are of other namespaces, "
+            f"{build.counts['redirects']} redirects, {len(build.failed)} could not be read; is it "
+            "a dump of pages-articles?"
+        )
+    assembly.write(LinkerOptions() if entity_links else None)
+    facts = {
+        "source": f"MediaWiki dump {', '.join(file.name for file in build.files)} of "
         f"{build.site.name or 'an unnamed wiki'} ({build.site.base or 'no address given'})",
-        licence=licence(build.site),
-        command=f"wikinav_jax.datasets.mediawiki.loader.load(source={path.name!r}, "
+        "licence": licence(build.site),
+        "command": f"wikinav_jax.datasets.mediawiki.loader.load(source={path.name!r}, "
         f"keep_tables={keep_tables}, entity_links={entity_links}, target_words={target_words}, "
         f"max_words={max_words})",
-        output=output,
-        extra_meta=meta,
+    }
+    graph = assembly.graph({**facts, "mediawiki": build.report()}, in_memory=output is None)
+    names = corpus.num_articles + build.counts["redirects"]
+    logging.info(
+        "%s: %r; %d titles and redirects and their sections took %.0f bytes of memory each",
+        path.name,
+        graph,
+        names,
+        corpus.nbytes / names,
     )
-    logging.info("%s: %s", path.name, graph.meta["mediawiki"]["counts"])
+    if output is not None:
+        save_graph(
+            graph,
+            output,
+            source=facts["source"],
+            licence=facts["licence"],
+            command=facts["command"],
+        )
+        graph = open_graph(output)
     build.remove_spill()
     return graph
 

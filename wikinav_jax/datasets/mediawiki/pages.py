@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +20,27 @@ _REDIRECT = re.compile(r"\s*#\s*([^\[\n:]{1,40}?)\s*:?\s*\[\[([^\[\]|\n]+)")
 
 @dataclass(frozen=True)
 class PageOptions:
-    """How pages are parsed."""
+    """How pages are parsed and split."""
 
     keep_tables: bool = False
     max_seconds: float = 5.0  # per page
     max_memory: int = 500 << 20  # bytes that a worker may take on top of what it starts with
+    target_words: int = 100  # of a block
+    max_words: int = 120
     max_characters: int = 8 << 20  # of a page's wikitext; MediaWiki's own limit is 2 MB
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.target_words <= self.max_words:
+            raise ValueError(
+                f"target_words={self.target_words} and max_words={self.max_words}: need "
+                "1 <= target_words <= max_words"
+            )
+        if not (self.max_seconds > 0 and self.max_memory > 0 and self.max_characters > 0):
+            raise ValueError(
+                f"max_seconds={self.max_seconds}, max_memory={self.max_memory} and "
+                f"max_characters={self.max_characters} must be over 0: they are what a page may "
+                "take"
+            )
 
 
 @dataclass
@@ -139,8 +153,3 @@ def _title_in(source: bytes) -> str:
     """The title of a page that cannot be parsed."""
     match = re.search(rb"<title>([^<]{0,1000})", source)
     return match[1].decode("utf-8", "replace") if match else ""
-
-
-def options_to_json(options: PageOptions) -> dict[str, Any]:
-    """For fingerprints."""
-    return dataclasses.asdict(options)

@@ -196,7 +196,9 @@ def work_on_chunks(
             return
         try:
             chunk = parser.parse(source.pages, skip=skip, at=at)
-            spill.write(source.number, chunk, source.checksum)
+            spill.write(
+                source.number, chunk, source.checksum, options.target_words, options.max_words
+            )
         except OSError as error:  # such as a full disk: the parent's matter
             connection.send(error)
             return

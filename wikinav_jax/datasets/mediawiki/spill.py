@@ -1,23 +1,58 @@
 """Parsed chunks on disk, so that a build that was interrupted goes on where it stopped.
 
-Each chunk has two files: `N.docs` (zlib-compressed JSON lines, one per document) and, written
-after it, `N.json` (redirects, failures, counts, checksum of the chunk's source). A chunk is done
-when `N.json` stands.
+Each chunk has three files: `N.npz` (numbers: blocks per article, links, headings, redirects),
+`N.texts` (zlib-compressed JSON: titles, texts, section paths) and, written after them, `N.json`
+(checksum of the chunk's source, failures, counts). A chunk is done when `N.json` stands.
 """
 
 from __future__ import annotations
 
 import json
+import zipfile
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
+
+import numpy as np
 
 from wikinav_jax.common.files import atomic_file, read_json
-from wikinav_jax.datasets.documents import Anchor, Document, Passage, Section
+from wikinav_jax.datasets.blocks import split_into_blocks
+from wikinav_jax.datasets.mediawiki.hashes import fold_heading, name_hash
 from wikinav_jax.datasets.mediawiki.pages import Chunk
+from wikinav_jax.datasets.sentences import count_words
 
 _FILES_PER_FOLDER = 1000
+SECTION_SEPARATOR = " > "  # of the graph's section paths
+
+
+class ChunkTexts(NamedTuple):
+    """The words of a chunk."""
+
+    titles: list[str]  # [D]
+    redirects: list[str]  # [R], titles of redirects
+    texts: list[str]  # [B]
+    sections: list[str]  # [B]
+
+
+# The numbers of a chunk: D documents, B blocks, L links, H headings, R redirects. Blocks count from
+# the chunk's first one; names are hashes.
+NUMBERS = {
+    "page_id": np.int64,  # [D], -1 for none
+    "title": np.uint64,  # [D]
+    "num_blocks": np.int32,  # [D]
+    "words": np.int32,  # [B]
+    "link_block": np.int32,  # [L]
+    "link_start": np.uint16,  # [L]
+    "link_end": np.uint16,  # [L]
+    "link_target": np.uint64,  # [L]
+    "link_fragment": np.uint64,  # [L], folded
+    "heading_document": np.int32,  # [H]
+    "heading_block": np.int32,  # [H], the first below the heading
+    "heading": np.uint64,  # [H], folded
+    "redirect": np.uint64,  # [R]
+    "redirect_target": np.uint64,  # [R]
+    "redirect_fragment": np.uint64,  # [R], folded
+}
 
 
 class Spill:
@@ -26,82 +61,92 @@ class Spill:
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def write(self, index: int, chunk: Chunk, checksum: int) -> None:
-        """Writes a chunk; a kill in between leaves none of it."""
-        compressor = zlib.compressobj(1)
-        with atomic_file(self._path(index, "docs")) as path, open(path, "wb") as file:
-            for page_id, document in chunk.documents:
-                line = json.dumps(_to_json(page_id, document), ensure_ascii=False) + "\n"
-                # A lone surrogate in a title or text (from a damaged dump) has no UTF-8 form.
-                file.write(compressor.compress(line.encode("utf-8", "replace")))
-            file.write(compressor.flush())
-        head = {
-            "checksum": checksum,
-            "redirects": chunk.redirects,
-            "failed": chunk.failed,
-            "counts": chunk.counts,
-        }
-        with atomic_file(self._path(index, "json")) as path:
+    def write(
+        self, number: int, chunk: Chunk, checksum: int, target_words: int, max_words: int
+    ) -> None:
+        """Splits a chunk's documents into blocks and writes them; a kill leaves none of it."""
+        numbers, texts = _split(chunk, target_words, max_words)
+        with atomic_file(self._path(number, "npz")) as path, open(path, "wb") as file:
+            np.savez(file, **cast(dict[str, Any], numbers))
+        with atomic_file(self._path(number, "texts")) as path:
+            # A lone surrogate (from a damaged dump) has no UTF-8 form.
+            source = json.dumps(texts, ensure_ascii=False).encode("utf-8", "replace")
+            path.write_bytes(zlib.compress(source, 1))
+        head = {"checksum": checksum, "failed": chunk.failed, "counts": chunk.counts}
+        with atomic_file(self._path(number, "json")) as path:
             path.write_text(json.dumps(head, ensure_ascii=False), "utf-8", "replace")
 
-    def head(self, index: int) -> dict[str, Any] | None:
+    def head(self, number: int) -> dict[str, Any] | None:
         """A chunk's head, or None if the chunk is not done."""
-        path = self._path(index, "json")
+        path = self._path(number, "json")
         return read_json(path) if path.exists() else None
 
-    def documents(self, index: int) -> Iterator[tuple[int | None, Document]]:
-        """The documents of a chunk with their page ids.
+    def numbers(self, number: int) -> dict[str, np.ndarray]:
+        """The arrays of NUMBERS.
 
         Raises:
           ValueError: the file is damaged.
         """
-        path = self._path(index, "docs")
+        path = self._path(number, "npz")
         try:
-            lines = zlib.decompress(path.read_bytes()).decode("utf-8").split("\n")
-        except (zlib.error, UnicodeDecodeError) as error:
-            raise ValueError(
-                f"{path} is damaged ({error}); delete the folder {self.folder} and build again"
-            ) from error
-        for line in lines:
-            if line:
-                yield _from_json(json.loads(line))
+            with open(path, "rb") as source, np.load(source, allow_pickle=False) as file:
+                return {name: file[name] for name in NUMBERS}
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise self._damaged(path, error) from error
 
-    def _path(self, index: int, suffix: str) -> Path:
-        return self.folder / f"{index // _FILES_PER_FOLDER:04d}" / f"{index:07d}.{suffix}"
+    def texts(self, number: int) -> ChunkTexts:
+        """The words of a chunk.
 
+        Raises:
+          ValueError: the file is damaged.
+        """
+        path = self._path(number, "texts")
+        try:
+            return ChunkTexts(*json.loads(zlib.decompress(path.read_bytes())))
+        except (OSError, zlib.error, ValueError, TypeError) as error:
+            raise self._damaged(path, error) from error
 
-def _to_json(page_id: int | None, document: Document) -> list[Any]:
-    return [
-        page_id,
-        document.title,
-        [
-            [
-                section.path,
-                [
-                    [
-                        passage.text,
-                        *((a.start, a.end, a.target, a.fragment) for a in passage.anchors),
-                    ]
-                    for passage in section.passages
-                ],
-            ]
-            for section in document.sections
-        ],
-    ]
+    def _damaged(self, path: Path, error: Exception) -> ValueError:
+        return ValueError(
+            f"{path} is damaged ({error}); delete the folder {self.folder} and build again"
+        )
+
+    def _path(self, number: int, suffix: str) -> Path:
+        return self.folder / f"{number // _FILES_PER_FOLDER:04d}" / f"{number:07d}.{suffix}"
 
 
-def _from_json(value: list[Any]) -> tuple[int | None, Document]:
-    page_id, title, sections = value
-    return page_id, Document(
-        title,
-        tuple(
-            Section(
-                tuple(path),
-                tuple(
-                    Passage(text, tuple(Anchor(*anchor) for anchor in anchors))
-                    for text, *anchors in passages
-                ),
-            )
-            for path, passages in sections
-        ),
-    )
+def _split(
+    chunk: Chunk, target_words: int, max_words: int
+) -> tuple[dict[str, np.ndarray], ChunkTexts]:
+    columns: dict[str, list[int]] = {name: [] for name in NUMBERS}
+    texts = ChunkTexts([], [], [], [])
+    for document_number, (page_id, document) in enumerate(chunk.documents):
+        blocks = split_into_blocks(document, target_words=target_words, max_words=max_words)
+        columns["page_id"].append(-1 if page_id is None else page_id)
+        columns["title"].append(name_hash(document.title))
+        columns["num_blocks"].append(len(blocks))
+        texts.titles.append(document.title)
+        headings: dict[str, int] = {}
+        for block in blocks:
+            number = len(texts.texts)
+            for heading in block.section:
+                headings.setdefault(fold_heading(heading), number)
+            texts.texts.append(block.text)
+            texts.sections.append(SECTION_SEPARATOR.join(block.section))
+            columns["words"].append(count_words(block.text))
+            for anchor in block.anchors:
+                columns["link_block"].append(number)
+                columns["link_start"].append(anchor.start)
+                columns["link_end"].append(anchor.end)
+                columns["link_target"].append(name_hash(anchor.target))
+                columns["link_fragment"].append(name_hash(fold_heading(anchor.fragment)))
+        for heading, number in headings.items():
+            columns["heading_document"].append(document_number)
+            columns["heading_block"].append(number)
+            columns["heading"].append(name_hash(heading))
+    for title, target, fragment in chunk.redirects:
+        texts.redirects.append(title)
+        columns["redirect"].append(name_hash(title))
+        columns["redirect_target"].append(name_hash(target))
+        columns["redirect_fragment"].append(name_hash(fold_heading(fragment)))
+    return {name: np.asarray(columns[name], dtype) for name, dtype in NUMBERS.items()}, texts

@@ -1,4 +1,4 @@
-"""Titles by MediaWiki's rules: what a link names, and where redirects end.
+"""Titles by MediaWiki's rules: what a link names.
 
 Source of the rules: MediaWikiTitleCodec::splitTitleString and the manual page "Page title".
 """
@@ -180,48 +180,6 @@ def reverse_pipe_trick(label: str, title: str) -> str:
         return label + parentheses[0]
     comma = title.find(", ")
     return label + title[comma:] if comma > 0 else label
-
-
-class Redirects(NamedTuple):
-    """Where redirects end."""
-
-    final: dict[str, tuple[str, str]]  # redirect's title -> (title, fragment) behind all redirects
-    cycles: int  # rings of redirects
-    dropped: int  # redirects in such rings, or leading into one
-
-
-def resolve_redirects(redirects: Mapping[str, tuple[str, str]]) -> Redirects:
-    """Follows every chain of redirects to its end, in time linear in their number.
-
-    The section of the last redirect that names one counts. A ring leads nowhere: its redirects,
-    and those that lead into it, are dropped.
-
-    Args:
-      redirects: title -> (title, fragment) that the page itself names.
-    """
-    final: dict[str, tuple[str, str]] = {}
-    lost: set[str] = set()
-    cycles = 0
-    for start in redirects:
-        chain: list[str] = []
-        on_chain: set[str] = set()
-        title = start
-        while title in redirects and title not in final and title not in lost:
-            if title in on_chain:
-                cycles += 1
-                break
-            chain.append(title)
-            on_chain.add(title)
-            title = redirects[title][0]
-        if title in on_chain or title in lost:
-            lost.update(chain)
-            continue
-        end, fragment = final.get(title, (title, ""))
-        for name in reversed(chain):
-            # A section named nearer to the end wins over one named before.
-            fragment = fragment or redirects[name][1]
-            final[name] = (end, fragment)
-    return Redirects(final, cycles, len(lost))
 
 
 def _fold(prefix: str) -> str:
