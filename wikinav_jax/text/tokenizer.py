@@ -6,6 +6,7 @@ Axes: B texts, L tokens.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,8 @@ def load_tokenizer(name: str | Path) -> Tokenizer:
         raise FileNotFoundError(
             f"{folder} has no tokenizer: expected one of {', '.join(TOKENIZER_FILES)}"
         )
+    # Without torch, transformers prints advice to install it on import.
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     # Imported here: it costs seconds, which nobody pays who only reads a table.
     from transformers import AutoTokenizer
 
