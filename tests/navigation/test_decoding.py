@@ -17,11 +17,12 @@ LINKS = [[1, 2, 3], [], [4, 5], [6]]
 VISITS = [[0, 1, 0], [], [2, 1], [0]]
 ACTIONS = policy_input([0, 1, 2, 3], [9] * 4, LINKS, visits=VISITS, padding=3).actions
 LOGITS = jnp.array([0.0, 5.0, 1.0, 2.0, 2.0, -1.0, 99.0, jnp.nan, jnp.inf])
+choose = jax.jit(choose_ranks, static_argnums=3)
 KEYS = jax.random.split(jax.random.key(0), 4)
 
 
 def chosen(decoding: str, logits=LOGITS) -> list[int]:
-    return choose_ranks(logits, ACTIONS, KEYS, 4, DECODINGS[decoding]).tolist()
+    return choose(logits, ACTIONS, KEYS, 4, DECODINGS[decoding]).tolist()
 
 
 def test_argmax_takes_the_best_and_the_first_of_equals():
@@ -47,7 +48,7 @@ def test_samples_follow_the_softmax():
     logits = jnp.append(jnp.log(jnp.array([0.2, 0.5, 0.3, 0.9, 0.1])), jnp.zeros(4))
 
     def draw(key):
-        return choose_ranks(logits, ACTIONS, jax.random.split(key, 4), 4, DECODINGS["sample"])
+        return choose(logits, ACTIONS, jax.random.split(key, 4), 4, DECODINGS["sample"])
 
     ranks = np.asarray(jax.vmap(draw)(jax.random.split(jax.random.key(1), 20_000)))
     np.testing.assert_allclose(
@@ -61,8 +62,8 @@ def test_a_draw_does_not_depend_on_what_else_is_in_the_batch():
     alone = policy_input([2], [9], [[4, 5]], padding=6).actions
     for seed in range(20):
         keys = jax.random.split(jax.random.key(seed), 4)
-        together = choose_ranks(jnp.zeros(9), ACTIONS, keys, 4, DECODINGS["sample"])[2]
-        single = choose_ranks(jnp.zeros(8), alone, keys[2:3], 1, DECODINGS["sample"])[0]
+        together = choose(jnp.zeros(9), ACTIONS, keys, 4, DECODINGS["sample"])[2]
+        single = choose(jnp.zeros(8), alone, keys[2:3], 1, DECODINGS["sample"])[0]
         assert together == single
 
 

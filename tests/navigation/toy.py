@@ -96,7 +96,7 @@ def play(
     links, spare links that no node owns, and the first pair once more and again.
     """
     mesh = mesh_of(devices)
-    num_nodes, num_edges = _bucket(graph.num_nodes), _bucket(4 * graph.num_nodes)
+    num_nodes, num_edges = _bucket(graph.num_nodes), _bucket(4 * graph.num_nodes, least=64)
     indptr = np.pad(graph.indptr, (0, num_nodes - graph.num_nodes), mode="edge")
     spare = (0, num_edges - graph.num_edges)
     links = DeviceGraph(

@@ -1,4 +1,4 @@
-"""How logits become a move: one function for all decodings, over flat actions.
+"""How logits become a move: one compiled function for all decodings, over flat actions.
 
 Axes: B decisions, E flat actions (see types.py). Ties go to the link that stands first among the
 node's links, so that a rollout is the same on every device count and batch size.
@@ -6,23 +6,21 @@ node's links, so that a rollout is the same on every device count and batch size
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import chex
 import jax
 import jax.numpy as jnp
+from flax import struct
 
 from wikinav_jax.navigation.losses import segment_max
-from wikinav_jax.navigation.types import Actions
+from wikinav_jax.navigation.types import Actions, Array
 
 
-@dataclass(frozen=True)
-class Decoding:
-    """What to do with logits."""
+class Decoding(struct.PyTreeNode):
+    """What to do with logits. The flags are data, not code: decodings share a compiled program."""
 
-    sample: bool  # draw from the softmax instead of taking the best
-    fresh_first: bool  # only unvisited nodes, as long as there is one
-    backtrack: bool  # when there is none, go back to the node it was first reached from
+    sample: Array  # bool [], draw from the softmax instead of taking the best
+    fresh_first: Array  # bool [], only unvisited nodes, as long as there is one
+    backtrack: Array  # bool [], when there is none, go back to where it was first reached from
 
 
 DECODINGS = {
@@ -69,21 +67,20 @@ def choose_ranks(
     fresh = valid & (actions.visits == 0)
     has_action = segment_max(valid.astype(jnp.int32), actions, num_decisions) > 0
     has_fresh = segment_max(fresh.astype(jnp.int32), actions, num_decisions) > 0
-    eligible = valid
-    if decoding.fresh_first:
-        eligible = jnp.where(has_fresh[decision], fresh, valid)
-    score = logits
-    if decoding.sample:
-        score = logits + jax.vmap(_gumbel)(noise_key[decision], actions.rank)
+    eligible = jnp.where(decoding.fresh_first & has_fresh[decision], fresh, valid)
+    score = jax.lax.cond(
+        decoding.sample,
+        lambda: logits + jax.vmap(_gumbel)(noise_key[decision], actions.rank),
+        lambda: logits,
+    )
     broken = valid & ~jnp.isfinite(logits)
     is_broken = segment_max(broken.astype(jnp.int32), actions, num_decisions) > 0
 
     highest = segment_max(jnp.where(eligible, score, -jnp.inf), actions, num_decisions)
     best = eligible & (score == highest[decision])
     rank = -segment_max(jnp.where(best, -actions.rank, -(2**30)), actions, num_decisions)
-    if decoding.backtrack:
-        rank = jnp.where(has_fresh, rank, ALL_VISITED)
-    rank = jnp.where(has_action, rank, ALL_VISITED if decoding.backtrack else NO_ACTION)
+    rank = jnp.where(has_action, rank, NO_ACTION)
+    rank = jnp.where(decoding.backtrack & ~has_fresh, ALL_VISITED, rank)
     return jnp.where(is_broken, NOT_FINITE, rank)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
-from wikinav_jax.navigation.decoding import NO_ACTION, check_decoding
+from wikinav_jax.navigation.decoding import NO_ACTION, Decoding, check_decoding
 from wikinav_jax.navigation.device_graph import DeviceGraph, out_degree
 from wikinav_jax.navigation.types import NodeFeatures, Scorer
 from wikinav_jax.navigation.walkers import (
@@ -61,6 +61,7 @@ def run_episodes(
     start: np.ndarray,
     target: np.ndarray,
     *,
+    goal: np.ndarray | None = None,
     decoding: str,
     budget: int,
     seed: int,
@@ -77,6 +78,7 @@ def run_episodes(
       params: for the scorer, on the mesh (or on the host).
       start: int [P].
       target: int [P], different from the starts.
+      goal: float [P, d], what tells each target instead of phi(target); see Decisions.goal.
       decoding: a key of DECODINGS.
       budget: most moves of an episode; 0 fails every episode at its start.
       seed: of sampled moves. Episode p's draws depend on (seed, p, its step) alone.
@@ -92,6 +94,10 @@ def run_episodes(
     _check_episodes(start, target, budget, graph.indptr.shape[0] - 1)
     num_episodes = len(start)
     rule = check_decoding(decoding)
+    if goal is not None and (goal.ndim != 2 or len(goal) != num_episodes):
+        raise ValueError(
+            f"goal has shape {list(goal.shape)}; give one row for each of {num_episodes} episodes"
+        )
     if budget == 0:
         return Walks(
             outcome=np.full(num_episodes, BUDGET, np.int8),
@@ -99,14 +105,14 @@ def run_episodes(
             path=start[:, None],
             rank=np.full((num_episodes, 1), NO_ACTION, np.int32),
         )
-    episodes = _spread(mesh, start, target)
+    episodes = _spread(mesh, start, target, goal)
     begin, loop = _programs(mesh, budget, slots)
     key = replicate(mesh, jax.random.key(seed))
     state = begin(episodes)
-    ordinary = RoundSpec(scorer, rule, budget, low=-1, capacity=capacity)
+    ordinary = RoundSpec(scorer, budget, low=-1, capacity=capacity)
     spec = ordinary
     while True:
-        state, left, widest = loop(state, episodes, graph, features, params, key, spec=spec)
+        state, left, widest = loop(state, episodes, graph, features, params, key, rule, spec=spec)
         if not int(left):
             break
         # What is left stands at nodes that this kind of round does not hold.
@@ -145,7 +151,7 @@ def _check_episodes(start: np.ndarray, target: np.ndarray, budget: int, num_node
         )
 
 
-def _spread(mesh: Mesh, start: np.ndarray, target: np.ndarray) -> Episodes:
+def _spread(mesh: Mesh, start: np.ndarray, target: np.ndarray, goal: np.ndarray | None) -> Episodes:
     """Episodes in equal parts over the devices; the last devices' parts may be padded."""
     devices = mesh.size
     rows = -(-len(start) // devices)
@@ -156,6 +162,7 @@ def _spread(mesh: Mesh, start: np.ndarray, target: np.ndarray) -> Episodes:
         target=np.pad(target, padding),
         number=np.arange(rows * devices, dtype=np.int32),
         count=count.astype(np.int32),
+        goal=None if goal is None else np.pad(goal, (padding, (0, 0))),
     )
     # Every process holds all episodes, and gives its devices their parts.
     return jax.tree.map(
@@ -199,6 +206,7 @@ def _programs(mesh: Mesh, budget: int, num_slots: int) -> tuple[Any, Any]:
         features: NodeFeatures,
         params: Any,
         key: jax.Array,
+        rule: Decoding,
         spec: RoundSpec,
     ) -> tuple[State, jax.Array, jax.Array]:
         def on_device(
@@ -208,10 +216,11 @@ def _programs(mesh: Mesh, budget: int, num_slots: int) -> tuple[Any, Any]:
             features: NodeFeatures,
             params: Any,
             key: jax.Array,
+            rule: Decoding,
         ) -> tuple[State, jax.Array, jax.Array]:
             state = jax.lax.while_loop(
                 lambda s: can_move(s, episodes, graph, spec),
-                lambda s: move(s, episodes, graph, features, params, key, spec),
+                lambda s: move(s, episodes, graph, features, params, key, rule, spec),
                 _drop(state),
             )
             active = state.slots.episode != FREE
@@ -224,11 +233,11 @@ def _programs(mesh: Mesh, budget: int, num_slots: int) -> tuple[Any, Any]:
         mapped = jax.shard_map(
             on_device,
             mesh=mesh,
-            in_specs=(split, split, whole, whole, whole, whole),
+            in_specs=(split, split, whole, whole, whole, whole, whole),
             out_specs=(split, whole, whole),
             check_vma=False,  # the loops of the devices have nothing in common until the sums
         )
-        return mapped(state, episodes, graph, features, params, key)
+        return mapped(state, episodes, graph, features, params, key, rule)
 
     start = jax.shard_map(start, mesh=mesh, in_specs=split, out_specs=split, check_vma=False)
     return jax.jit(start), jax.jit(loop, static_argnames="spec", donate_argnums=0)

@@ -47,7 +47,6 @@ class RoundSpec:
     """What is fixed when a round is compiled."""
 
     scorer: Scorer
-    decoding: Decoding
     budget: int
     low: int  # only walkers at nodes with more links than this; -1 also takes episodes in
     capacity: int  # of the flat list of actions
@@ -90,6 +89,7 @@ class Episodes(struct.PyTreeNode):
     target: Array  # int32 [P]
     number: Array  # int32 [P], the episode's number in the evaluation, for its random draws
     count: Array  # int32 [1], how many of the P rows are episodes
+    goal: Array = None  # float [P, d], see Decisions.goal; or None
 
 
 def initial_state(episodes: Episodes, budget: int, num_slots: int) -> State:
@@ -168,6 +168,7 @@ def move(
     features: NodeFeatures,
     params: Any,
     key: jax.Array,
+    decoding: Decoding,
     spec: RoundSpec,
 ) -> State:
     """One round: every walker whose links fit takes one step.
@@ -179,6 +180,7 @@ def move(
       features: of the graph's nodes.
       params: of the scorer.
       key: typed key of the evaluation; draws follow from it, the episode's number and its step.
+      decoding: how to choose.
       spec: what is fixed at compilation.
     """
     if not spec.for_hubs:
@@ -199,11 +201,12 @@ def move(
         arrived_by=slots.arrived_by,
         run=slots.run,
         step=slots.step,
+        goal=None if episodes.goal is None else episodes.goal[jnp.minimum(row, rows - 1)],
     )
     logits = spec.scorer(params, features, PolicyInput(decisions=decisions, actions=actions))
     number = episodes.number[jnp.minimum(row, rows - 1)]
     draws = jax.vmap(decision_key, in_axes=(None, 0, 0))(key, number, slots.step)
-    rank = choose_ranks(logits, actions, draws, num_slots, spec.decoding)
+    rank = choose_ranks(logits, actions, draws, num_slots, decoding)
 
     # 2. The step: along a link, or back to the parent in a depth-first search.
     forward = moves & (rank >= 0)
@@ -222,7 +225,7 @@ def move(
     stack = slots.stack.at[lane, jnp.where(forward, depth, spec.budget + 1)].set(node, mode="drop")
 
     # 3. Who is done.
-    stuck = EXHAUSTED if spec.decoding.backtrack else DEAD_END
+    stuck = jnp.where(decoding.backtrack, EXHAUSTED, DEAD_END)
     outcome = jnp.where(moves & ~stepped, stuck, WALKING)
     outcome = jnp.where(stepped & (step >= spec.budget), BUDGET, outcome)
     outcome = jnp.where(stepped & (node == slots.target), SUCCESS, outcome)
