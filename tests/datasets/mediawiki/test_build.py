@@ -97,6 +97,7 @@ def test_graph(source, tmp_path):
         }.items()
     )
     assert meta["mediawiki"]["problems"] == meta["mediawiki"]["failed_pages"] == []
+    assert 0 < meta["path_lengths"]["reachable_share"] < 1
     assert meta["licence"].startswith("CC BY-SA 4.0")
     assert meta["statistics"]["dropped"] == {
         "ambiguous_aliases": 0,

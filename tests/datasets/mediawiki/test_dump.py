@@ -10,6 +10,7 @@ import pytest
 
 from tests.datasets.mediawiki.dumps import Page, dump, header
 from wikinav_jax.datasets.mediawiki.dump import DumpReader, parse_page
+from wikinav_jax.datasets.mediawiki.titles import Titles
 
 PAGES = [Page(f"Page {i}", f"Text {i} of [[Page {i + 1}]]. " + "é" * 300) for i in range(40)]
 XML = dump(PAGES)
@@ -76,6 +77,10 @@ def test_site_information(tmp_path):
     assert site.base == "https://de.wikipedia.org/wiki/Main_Page"
     bare = DumpReader(written(tmp_path, b"<mediawiki>" + PAGES[0].xml().encode())).site
     assert (bare.language, bare.first_letter, dict(bare.namespaces)) == ("en", True, {})
+    old = "<mediawiki><siteinfo><base>http://fr.wikipedia.org/wiki/Accueil</base></siteinfo>"
+    site = DumpReader(written(tmp_path, old.encode() + PAGES[0].xml().encode())).site
+    assert site.language == "fr"
+    assert Titles(site).link("fr:abeille").title == "Abeille"
 
 
 def test_a_cut_keeps_what_stands_before_it(tmp_path):

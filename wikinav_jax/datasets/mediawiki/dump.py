@@ -19,6 +19,7 @@ _MAX_HEADER_BYTES = 4 << 20
 
 _PAGE_START = re.compile(rb"<page[\s>]")
 _PAGE_END = b"</page>"
+_LANGUAGE_IN_ADDRESS = re.compile(r"(?:https?:)?//([a-z][a-z-]+)\.(?:m\.)?wik[a-z]+\.org/")
 _TITLE = re.compile(rb"<title>([^<]*)")
 
 
@@ -175,11 +176,13 @@ def _parse_header(header: bytes, path: Path) -> SiteInfo:
             f"{path} is no MediaWiki XML dump: its header is not well-formed ({error}); "
             "download it again"
         ) from error
+    base = texts.get("base", "").strip()
+    host = _LANGUAGE_IN_ADDRESS.match(base)
     return SiteInfo(
         name=texts.get("sitename", "").strip(),
         database=texts.get("dbname", "").strip(),
-        base=texts.get("base", "").strip(),
-        language=language or "en",
+        base=base,
+        language=language or (host[1] if host else "en"),
         first_letter=texts.get("case", "first-letter").strip() != "case-sensitive",
         namespaces=namespaces,
     )

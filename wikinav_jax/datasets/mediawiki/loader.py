@@ -11,6 +11,7 @@ from wikinav_jax.datasets.entities import LinkerOptions
 from wikinav_jax.datasets.mediawiki.assembly import Assembly
 from wikinav_jax.datasets.mediawiki.build import PARSER_VERSION, DumpBuild, dump_files
 from wikinav_jax.datasets.mediawiki.pages import PageOptions
+from wikinav_jax.datasets.mediawiki.summary import path_lengths, summary
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 from wikinav_jax.graph.store import LinkedTextGraph, open_graph, save_graph
 
@@ -61,7 +62,8 @@ def load(
 
     Parsed pages are kept in `cache_dir/mediawiki` until the graph is saved; a build that was
     interrupted goes on from there. `meta["mediawiki"]` tells what happened: counts, everything
-    wrong with the file, and every page that was left out with the reason.
+    wrong with the file, and every page that was left out with the reason; `meta["statistics"]` and
+    `meta["path_lengths"]` describe the graph and are logged.
 
     Args:
       data_dir: where a relative `source` is looked for as well.
@@ -108,12 +110,13 @@ def load(
         f"keep_tables={keep_tables}, entity_links={entity_links}, target_words={target_words}, "
         f"max_words={max_words})",
     }
-    graph = assembly.graph({**facts, "mediawiki": build.report()}, in_memory=output is None)
+    meta: dict[str, Any] = {**facts, "mediawiki": build.report()}
+    graph = assembly.graph(meta, in_memory=output is None)
+    meta["path_lengths"] = path_lengths(graph)
+    logging.info("%s: %r\n%s", path.name, graph, summary(meta))
     names = corpus.num_articles + build.counts["redirects"]
     logging.info(
-        "%s: %r; %d titles and redirects and their sections took %.0f bytes of memory each",
-        path.name,
-        graph,
+        "%d titles and redirects (and the headings of articles) took %.0f bytes of memory each",
         names,
         corpus.nbytes / names,
     )

@@ -85,6 +85,8 @@ class Titles:
         for name, number in NAMESPACE_ALIASES.items():
             self._namespaces.setdefault(name, number)
         own = _WIKI_SUFFIX.sub("", site.database).replace("_", "-")
+        if not site.database and "wikipedia.org" in site.base:
+            own = self.language
         self._own_prefixes = {own} if own in LANGUAGES else set()
         if site.database == "enwiki":
             self._own_prefixes |= {"w", "wikipedia"}
