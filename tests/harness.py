@@ -51,7 +51,7 @@ def _fail(message: str, log: Path) -> NoReturn:
 
 
 def finish(
-    process: subprocess.Popen[bytes], log: Path, *, expect: int = 0, timeout: float = 120
+    process: subprocess.Popen[bytes], log: Path, *, expect: int = 0, timeout: float = 300
 ) -> None:
     """Waits for the exit status `expect`; anything else fails with the end of the log."""
     deadline = time.monotonic() + timeout
@@ -73,7 +73,7 @@ def wait_until(
     processes: Sequence[subprocess.Popen[bytes]],
     log: Path,
     *,
-    timeout: float = 120,
+    timeout: float = 300,
 ) -> None:
     """Polls until `condition()`; fails when a process ends first or time runs out."""
     deadline = time.monotonic() + timeout
