@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from tests.toy import (
     ring_graph,
     toy_graph,
 )
-from wikinav_jax.navigation.tasks import TASKS, Task, draw_episodes
+from wikinav_jax.navigation.tasks import TASKS, Task, draw_episodes, task_names
 
 
 def test_episodes_are_a_function_of_their_arguments():
@@ -37,6 +39,24 @@ def test_on_a_line_the_targets_lie_the_tasks_steps_ahead():
     np.testing.assert_array_equal(episodes.target - episodes.start, 5)
     np.testing.assert_array_equal(episodes.shortest, 5)
     assert episodes.num_excluded == 0
+
+
+def test_reverse_pairs_are_drawn_from_their_targets():
+    # Star: 1..9 link to 0, and 0 to 1. Forward walks of two steps end at 1 or 0, but for 0's own.
+    graph = graph_from_edges([*((i, 0) for i in range(1, 10)), (0, 1)], 10)
+    task = Task("2-step", 1, 1)
+    forward = draw_episodes(graph, task, num_episodes=300, seed=0)
+    reverse = draw_episodes(graph, replace(task, reverse=True), num_episodes=300, seed=0)
+    assert np.mean(forward.target == 0) > 0.8  # nine of ten starts lead there
+    assert 0.4 < np.mean(reverse.target == 0) < 0.6  # 0 and 1 have links to them, the others none
+    assert reverse.num_excluded > 1_000
+    np.testing.assert_array_equal(reverse.shortest, 1)
+
+
+def test_names_of_tasks_under_each_sampling():
+    names = task_names(("5-step", "multistep"), ("forward", "reverse"))
+    assert names == ("5-step", "multistep", "5-step-reverse", "multistep-reverse")
+    assert set(names) <= set(TASKS)
 
 
 def test_multistep_walks_have_uniformly_1_to_20_steps():

@@ -12,14 +12,13 @@ import jax
 import numpy as np
 
 from wikinav_jax.graph.linked_text import EdgeKind, LinkedTextGraph
-from wikinav_jax.graph.walks import sample_forward_walks
 from wikinav_jax.navigation.targets import (
     TARGETS,
     before_first_visit,
     choose_targets,
     last_exits,
-    walk_lengths,
 )
+from wikinav_jax.navigation.trajectories import TrajectorySource
 from wikinav_jax.navigation.types import (
     AT_START,
     NO_NODE,
@@ -45,6 +44,8 @@ class BatchSpec:
     action_capacity: int = 0  # E; 0: from the out-degrees that walks meet
     min_walk_steps: int = 1  # walks have uniformly min to max steps
     max_walk_steps: int = 20
+    policy: str = "forward"  # where walks come from, see trajectories.TrajectorySource
+    paths_per_start: int = 4  # of policy "shortest_uniform", whose search is done once a start
     target: str = "end"  # see targets.choose_targets
     first_visit: bool = False  # drop decisions made after (or at) the first visit to the target
     last_exit: bool = False  # learn the last exit from a node the walk comes back to
@@ -53,7 +54,7 @@ class BatchSpec:
     skip_forced: bool = False  # drop decisions with a single action: they teach nothing
 
     def __post_init__(self) -> None:
-        for name in ("num_shards", "decisions_per_shard", "min_walk_steps"):
+        for name in ("num_shards", "decisions_per_shard", "min_walk_steps", "paths_per_start"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
         for name in ("action_capacity", "decisions_per_walk"):
@@ -69,6 +70,11 @@ class BatchSpec:
         if not 0 <= self.non_backtracking <= 1:
             raise ValueError(
                 f"non_backtracking={self.non_backtracking} is a share of walks: give 0 to 1"
+            )
+        if self.non_backtracking and self.policy.startswith("shortest"):
+            raise ValueError(
+                f"non_backtracking={self.non_backtracking}: a shortest path never steps back; "
+                "give 0, or another walks.policy"
             )
         if self.action_capacity and self.action_capacity < 2 * self.decisions_per_shard:
             raise ValueError(
@@ -101,13 +107,14 @@ class WalkSampler:
         self.graph = graph
         self.spec = spec
         self.seed = seed
-        # A walk from a node without links holds no decision: starting elsewhere changes nothing.
-        self._starts = np.flatnonzero(np.diff(graph.indptr) > 0).astype(np.int32)
-        if not len(self._starts):
-            raise ValueError(
-                f"none of the graph's {len(graph.indptr) - 1} nodes has a link to follow; "
-                "navigation needs a graph with edges"
-            )
+        self._source = TrajectorySource(
+            graph,
+            spec.policy,
+            min_steps=spec.min_walk_steps,
+            max_steps=spec.max_walk_steps,
+            non_backtracking=spec.non_backtracking,
+            paths_per_start=spec.paths_per_start,
+        )
         self.action_capacity = spec.action_capacity or self._estimate_capacity()
 
     def batch_at(self, step: int, shards: Iterable[int] | None = None) -> NavigationBatch:
@@ -135,7 +142,8 @@ class WalkSampler:
         have = walks = 0
         num_walks = int(count / per_walk) + 8
         for _ in range(_MAX_ROUNDS):
-            rounds.append(self._walk_round(rng, num_walks))
+            drawn = self._source.draw(num_walks, rng)
+            rounds.append(self._cut(drawn.nodes, drawn.edges, drawn.lengths, rng))
             have += len(rounds[-1].node)
             walks += num_walks
             if have >= count:
@@ -147,22 +155,6 @@ class WalkSampler:
             f"{_MAX_ROUNDS} rounds of walks gave {have} of {count} decisions; the graph has "
             "hardly any choices: lower decisions_per_shard, or turn skip_forced off"
         )
-
-    def _walk_round(self, rng: np.random.Generator, num_walks: int) -> WalkDecisions:
-        spec, graph = self.spec, self.graph
-        starts = self._starts[rng.integers(0, len(self._starts), num_walks)]
-        # Walks come in no order, so the first ones can be those that do not backtrack.
-        straight = int(rng.binomial(num_walks, spec.non_backtracking))
-        parts = [
-            sample_forward_walks(graph, part, spec.max_walk_steps, rng, non_backtracking=flag)
-            for part, flag in ((starts[:straight], True), (starts[straight:], False))
-            if len(part)
-        ]
-        nodes = np.concatenate([part.nodes for part in parts])
-        edges = np.concatenate([part.edges for part in parts])
-        limit = rng.integers(spec.min_walk_steps, spec.max_walk_steps + 1, num_walks)
-        lengths = np.minimum(walk_lengths(np.concatenate([part.mask for part in parts])), limit)
-        return self._cut(nodes, edges, lengths, rng)
 
     def _cut(
         self, nodes: np.ndarray, edges: np.ndarray, lengths: np.ndarray, rng: np.random.Generator

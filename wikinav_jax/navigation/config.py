@@ -9,7 +9,8 @@ from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import check_choice, check_range
 from wikinav_jax.navigation.decoding import DECODINGS
-from wikinav_jax.navigation.tasks import TASKS
+from wikinav_jax.navigation.tasks import SAMPLINGS, TASKS
+from wikinav_jax.navigation.trajectories import WALK_POLICIES
 
 POLICIES = ("feed_forward", "similarity")
 FEATURE_SOURCES = ("lsa", "encoder", "random")
@@ -48,6 +49,8 @@ def default_config() -> ConfigDict:
     config.features.random_dim = 256  # width of random unit vectors (the paper's "RF" rows)
 
     config.walks = ConfigDict()
+    config.walks.policy = "forward"  # where walks come from: see trajectories.WALK_POLICIES
+    config.walks.paths_per_start = 4  # of "shortest_uniform": paths from one search
     config.walks.steps = (1, 20)  # T ~ U(low, high); (10, 10) trains for 10-step navigation
     config.walks.target = "end"  # "end" of the walk (the paper), or "later": any later node
     config.walks.first_visit = False  # stop learning at the first visit of the target
@@ -89,6 +92,7 @@ def default_config() -> ConfigDict:
 
     config.evaluate = ConfigDict()
     config.evaluate.tasks = ("5-step", "10-step", "20-step", "multistep")
+    config.evaluate.sampling = ("forward",)  # pairs drawn from starts, or "reverse": from targets
     config.evaluate.splits = ("eval",)  # "train" too, to see what was learned by heart
     config.evaluate.num_episodes = 1_000  # pairs of start and target per task
     config.evaluate.budget = 100  # B, moves of an episode
@@ -107,6 +111,11 @@ def default_config() -> ConfigDict:
 def check_config(config: ConfigDict) -> None:
     """Raises ConfigError for values that could only fail later."""
     check_choice("policy.name", config.policy.name, POLICIES)
+    check_choice("walks.policy", config.walks.policy, WALK_POLICIES)
+    check_range("walks.paths_per_start", config.walks.paths_per_start, 1)
+    for sampling in config.evaluate.sampling:
+        check_choice("evaluate.sampling", sampling, SAMPLINGS)
+    check_range("evaluate.sampling's number", len(config.evaluate.sampling), 1)
     for source in config.features.sources:
         check_choice("features.sources", source, FEATURE_SOURCES)
     for split in config.evaluate.splits:

@@ -74,6 +74,8 @@ class Navigator:
             decisions_per_shard=train.decisions_per_shard,
             min_walk_steps=walks.steps[0],
             max_walk_steps=walks.steps[1],
+            policy=walks.policy,
+            paths_per_start=walks.paths_per_start,
             target=walks.target,
             first_visit=walks.first_visit,
             last_exit=walks.last_exit,

@@ -18,6 +18,7 @@ from wikinav_jax.navigation.data import NavigationData, cache_folder, prepare
 from wikinav_jax.navigation.evaluate import Evaluation, Method, baselines_for, evaluate
 from wikinav_jax.navigation.explain import example_walks, explain_walk
 from wikinav_jax.navigation.navigator import Navigator, Walkable
+from wikinav_jax.navigation.tasks import task_names
 from wikinav_jax.navigation.train import Facts, train
 from wikinav_jax.reports.page import write_report, write_walks_page
 from wikinav_jax.reports.results import merge_results
@@ -74,7 +75,7 @@ def evaluate_run(navigator: Navigator, facts: Facts) -> None:
             dataset=navigator.config.dataset.name,
             split=split,
             seed=navigator.config.seed,
-            tasks=tuple(config.tasks),
+            tasks=task_names(config.tasks, config.sampling),
             num_episodes=config.num_episodes,
             budget=config.budget,
         )
@@ -132,7 +133,7 @@ def _examples(
         place.features,
         learned[-1],
         evaluation,
-        "multistep" if "multistep" in config.tasks else config.tasks[0],
+        "multistep" if "multistep" in evaluation.episodes else next(iter(evaluation.episodes)),
         budget=config.budget,
         num_successes=config.example_walks,
         num_failures=config.example_walks,

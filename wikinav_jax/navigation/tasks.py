@@ -5,6 +5,8 @@ Axes: P episodes.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,16 +16,18 @@ from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.graph.walks import sample_forward_walks
 from wikinav_jax.navigation.targets import walk_lengths
 
+SAMPLINGS = ("forward", "reverse")
 _MOST_DRAWS = 200  # pairs drawn for one that is kept, before we say that there are none
 
 
 @dataclass(frozen=True)
 class Task:
-    """The target is where a random walk from the start ends. RFBC paper, section 4."""
+    """The ends of a random walk. RFBC paper, section 4."""
 
     name: str
     min_steps: int  # the walk takes uniformly min to max steps
     max_steps: int
+    reverse: bool = False  # the walk is drawn backwards, from a uniform target
 
 
 TASKS = {
@@ -35,6 +39,19 @@ TASKS = {
         Task("multistep", 1, 20),
     )
 }
+
+# "5-step-reverse", …: the same distances, with pairs drawn from their targets backwards.
+TASKS |= {
+    f"{name}-reverse": dataclasses.replace(task, name=f"{name}-reverse", reverse=True)
+    for name, task in TASKS.items()
+}
+
+
+def task_names(names: Iterable[str], samplings: Iterable[str]) -> tuple[str, ...]:
+    """Names of TASKS for tasks under each way ("forward", "reverse") of drawing their pairs."""
+    names = tuple(names)
+    suffix = {"forward": "", "reverse": "-reverse"}
+    return tuple(name + suffix[sampling] for sampling in samplings for name in names)
 
 
 @dataclass(frozen=True)
@@ -56,8 +73,9 @@ class Episodes:
 def draw_episodes(graph: LinkedTextGraph, task: Task, *, num_episodes: int, seed: int) -> Episodes:
     """Draws exactly `num_episodes` pairs: a uniform start, and the end of a forward walk from it.
 
-    A function of its arguments. Pairs whose walk ended where it began (a loop, or a start without
-    links) are excluded and counted.
+    For reverse tasks it is a uniform target, and the end of a walk from it over uniform in-links,
+    which is the start. A function of its arguments. Pairs whose walk ended where it began (a loop,
+    or a node without links) are excluded and counted.
 
     Raises:
       ValueError: num_episodes is below 1, or the graph has hardly any pairs.
@@ -70,7 +88,9 @@ def draw_episodes(graph: LinkedTextGraph, task: Task, *, num_episodes: int, seed
             f"the graph has {num_nodes} nodes and no links, so no target can be reached; "
             "evaluate on a graph with links"
         )
-    rng = np.random.default_rng([seed, task.min_steps, task.max_steps])
+    along = graph.reverse() if task.reverse else graph
+    stream = [seed, task.min_steps, task.max_steps, *([1] if task.reverse else [])]
+    rng = np.random.default_rng(stream)
     pairs: list[np.ndarray] = []
     drawn = kept = 0
     while kept < num_episodes:
@@ -81,7 +101,7 @@ def draw_episodes(graph: LinkedTextGraph, task: Task, *, num_episodes: int, seed
                 "graph with more links"
             )
         count = 2 * num_episodes
-        walks = sample_forward_walks(graph, rng.integers(0, num_nodes, count), task.max_steps, rng)
+        walks = sample_forward_walks(along, rng.integers(0, num_nodes, count), task.max_steps, rng)
         asked = rng.integers(task.min_steps, task.max_steps + 1, count)
         taken = np.minimum(asked, walk_lengths(walks.mask))
         end = walks.nodes[np.arange(count), taken]
@@ -92,6 +112,8 @@ def draw_episodes(graph: LinkedTextGraph, task: Task, *, num_episodes: int, seed
         drawn += count if kept < num_episodes else int(good[-1]) + 1
         pairs.append(found[good])
     start, target, cut = np.concatenate(pairs).T
+    if task.reverse:
+        start, target = target, start
     return Episodes(
         task=task,
         start=start.astype(np.int32),
