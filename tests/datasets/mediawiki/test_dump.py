@@ -6,9 +6,11 @@ import bz2
 import gzip
 import lzma
 
+import numpy as np
 import pytest
 
 from tests.datasets.mediawiki.dumps import Page, dump, header
+from wikinav_jax.datasets.mediawiki import compression
 from wikinav_jax.datasets.mediawiki.dump import DumpReader, parse_page
 from wikinav_jax.datasets.mediawiki.titles import Titles
 
@@ -49,6 +51,36 @@ def test_packings(tmp_path, packed):
     assert titles == TITLES
     assert reader.problems == reader.broken_pages == []
     assert reader.bytes_read == reader.num_bytes
+
+
+def streams_of(data: bytes, size: int) -> list[bytes]:
+    return [bz2.compress(data[i : i + size]) for i in range(0, len(data), size)]
+
+
+def test_short_streams_then_a_long_one_then_short_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(compression, "_LONG_STREAM", 700)
+    monkeypatch.setattr(compression, "_READ", 300)
+    data = XML.encode()
+    long = bz2.compress(np.random.default_rng(0).bytes(3000).hex().encode())
+    comment = bz2.compress(b"<!--") + long + bz2.compress(b"-->")
+    third = XML.index("<page>", len(XML) // 3)
+    packed = [*streams_of(data[:third], 500), comment, *streams_of(data[third:], 500)]
+    titles, reader = read(written(tmp_path, b"".join(packed)))
+    assert titles == [page.title for page in PAGES]
+    assert reader.problems == []
+    assert reader.bytes_read == reader.num_bytes
+
+
+def test_damage_in_the_middle_of_many_streams(tmp_path):
+    streams = streams_of(XML.encode(), 1000)
+    middle = len(streams) // 2
+    broken = bytearray(streams[middle])
+    broken[len(broken) // 2] ^= 0xFF
+    packed = b"".join([*streams[:middle], bytes(broken), *streams[middle + 1 :]])
+    titles, reader = read(written(tmp_path, packed))
+    whole = XML.encode()[: middle * 1000].count(b"</page>")
+    assert titles == TITLES[:whole]
+    assert "is damaged before its byte" in reader.problems[0]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])

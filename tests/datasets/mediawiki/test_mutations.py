@@ -46,7 +46,6 @@ def test_mutated_pages():
     survey = wikitext.survey_mutations(dumps, 0, 1000, seed=7)
     assert survey.failures == []
     assert survey.pages == 1000
-    assert survey.slowest < 30
 
 
 @pytest.mark.data

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import contextlib
+import itertools
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,12 @@ _CHUNK = 1 << 20  # bytes handed on at a time, so that no file unpacks into all 
 _READ = 1 << 18
 
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)[\"']")
+_LONG_STREAM = 16 << 20  # bytes; a longer bz2 stream is not unpacked at once
+_THREADS = 4  # bz2 lets go of Python's lock
+_BZ2_STREAM = re.compile(rb"BZh[1-9]1AY&SY")  # the head of a stream and of its first block
 _ERRORS = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
+
+_Stream = tuple[bytes, bz2.BZ2Decompressor, Exception | None]
 
 
 class CompressedFile:
@@ -61,24 +70,91 @@ class CompressedFile:
                     self.bytes_read += len(data)
                     yield data
                 return
-            yield from self._unpack(file, self._decompressor)
+            rest = b""
+            if self._decompressor is bz2.BZ2Decompressor:
+                left = yield from self._unpack_in_parallel(file)
+                if left is None:
+                    return
+                rest = left
+            yield from self._unpack(file, self._decompressor, rest)
 
-    def _unpack(self, file: Any, new: Callable[[], Any]) -> Iterator[bytes]:
-        """All streams (bz2), members (gz) or blocks (xz) of the file, one after another."""
+    def _unpack_in_parallel(self, file: Any) -> Generator[bytes, None, bytes | None]:
+        """The streams of a bz2 file on several threads, in their order, while they are short.
+
+        Dumps called "multistream" start a stream every hundred pages. From the first long stream on
+        the file is for `_unpack`.
+
+        Returns:
+          What was read of the rest, or None if all is done.
+        """
+        pending: deque[Future] = deque()
+        buffer = b""
+        with ThreadPoolExecutor(_THREADS) as pool:
+            more = True
+            while more:
+                data = file.read(_READ)
+                self.bytes_read += len(data)
+                more = bool(data)
+                searched = max(1, len(buffer) - 10)
+                buffer += data
+                starts = [match.start() for match in _BZ2_STREAM.finditer(buffer, searched)]
+                ends = [*starts, *([] if more else [len(buffer)])]
+                for start, end in itertools.pairwise([0, *ends]):
+                    if end > start:
+                        pending.append(pool.submit(_unpack_stream, buffer[start:end]))
+                if ends:
+                    buffer = buffer[ends[-1] :]
+                while pending and (len(pending) > 2 * _THREADS or not more):
+                    if not (yield from self._hand_on(pending.popleft().result())):
+                        return None
+                if len(buffer) > _LONG_STREAM:
+                    break
+            while pending:
+                if not (yield from self._hand_on(pending.popleft().result())):
+                    return None
+        return buffer if more else None
+
+    def _hand_on(self, stream: _Stream) -> Generator[bytes, None, bool]:
+        """Yields what a stream holds; returns whether to go on behind it."""
+        data, decompressor, error = stream
+        yield data
+        try:
+            while error is None and not decompressor.eof and not decompressor.needs_input:
+                yield decompressor.decompress(b"", _CHUNK)
+        except _ERRORS as late:
+            error = late
+        if error is None and decompressor.eof and decompressor.unused_data.strip(b"\0"):
+            error = OSError("it is followed by what is no stream")
+        if error is not None:
+            self._report_damage(error)
+        elif not decompressor.eof:
+            self._report_cut()
+        return error is None and decompressor.eof
+
+    def _report_damage(self, error: Exception) -> None:
+        self.report(
+            f"{self.path} is damaged before its byte {self.bytes_read:,} ({error}); what stands "
+            "before is kept"
+        )
+
+    def _report_cut(self) -> None:
+        self.report(
+            f"{self.path} is cut off after {self.num_bytes:,} bytes, inside a compressed stream; "
+            "what stands before the cut is kept"
+        )
+
+    def _unpack(self, file: Any, new: Callable[[], Any], data: bytes) -> Iterator[bytes]:
+        """All streams (bz2), members (gz) or blocks (xz) from `data` on, one after another."""
         decompressor = new()
         started = False  # whether the current stream has any byte yet
         num_streams = 0
-        data = b""
         while True:
             if not data:
                 data = file.read(_READ)
                 self.bytes_read += len(data)
                 if not data:
                     if started:
-                        self.report(
-                            f"{self.path} is cut off after {self.num_bytes:,} bytes, inside a "
-                            "compressed stream; what stands before the cut is kept"
-                        )
+                        self._report_cut()
                     return
             if not started and num_streams:
                 data = data.lstrip(b"\0")  # padding between streams
@@ -92,15 +168,30 @@ class CompressedFile:
                 while not decompressor.eof and not getattr(decompressor, "needs_input", True):
                     yield decompressor.decompress(b"", _CHUNK)
             except _ERRORS as error:
-                self.report(
-                    f"{self.path} is damaged before its byte {self.bytes_read:,} ({error}); what "
-                    "stands before is kept"
-                )
+                self._report_damage(error)
                 return
             if decompressor.eof:
                 data = decompressor.unused_data
                 decompressor, started = new(), False
                 num_streams += 1
+
+
+def _unpack_stream(source: bytes) -> _Stream:
+    decompressor = bz2.BZ2Decompressor()
+    try:
+        return decompressor.decompress(source, _LONG_STREAM), decompressor, None
+    except _ERRORS as error:
+        return _unpack_before_damage(source), decompressor, error
+
+
+def _unpack_before_damage(source: bytes) -> bytes:
+    """What stands in front of a stream's damage, but for its last block."""
+    decompressor = bz2.BZ2Decompressor()
+    parts = []
+    with contextlib.suppress(*_ERRORS):
+        for start in range(0, len(source), 4096):
+            parts.append(decompressor.decompress(source[start : start + 4096], _CHUNK))
+    return b"".join(parts)
 
 
 def to_utf8(stream: Iterator[bytes], path: Path) -> Iterator[bytes]:
