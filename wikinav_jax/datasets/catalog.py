@@ -45,10 +45,17 @@ def _wikispeedia() -> Loader:
     return cast(Loader, wikispeedia)
 
 
+def _wikispeedia_articles() -> Loader:
+    from wikinav_jax.datasets import wikispeedia_articles
+
+    return cast(Loader, wikispeedia_articles)
+
+
 # Imported on use: a run needs one of them.
 LOADERS: dict[str, Callable[[], Loader]] = {
     "python_docs": _python_docs,
     "wikispeedia": _wikispeedia,
+    "wikispeedia_articles": _wikispeedia_articles,
 }
 
 
