@@ -169,8 +169,16 @@ def _reverse_of(graph: Adjacency) -> ReverseGraph:
     return graph.reverse() if isinstance(graph, LinkedTextGraph) else reverse_csr(graph)
 
 
-def _arrays(graph: Adjacency, reverse: ReverseGraph) -> tuple[np.ndarray, ...]:
-    return tuple(read_only(array) for array in (graph.indptr, graph.indices, *reverse))
+def _arrays(
+    graph: Adjacency, reverse: ReverseGraph
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    return (
+        read_only(graph.indptr),
+        read_only(graph.indices),
+        read_only(reverse.indptr),
+        read_only(reverse.indices),
+        read_only(reverse.edge),
+    )
 
 
 def _search_numpy(graph: Adjacency, source: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
