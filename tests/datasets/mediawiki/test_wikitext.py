@@ -103,6 +103,7 @@ CASES = [
     # apostrophes
     ("l'''[[Iliade]]'' de", "l'Iliade de", [("Iliade", "Iliade", "")]),
     ("'''''a''' b'' c''''d''''", "a b c'd'", []),
+    ("l''''Odissea''' dell'''opera''", "l''Odissea dellopera", []),
     ("''''''x''''''", "'x'", []),
     # tags and references
     ("a<ref>{{cite|[[x]]}}</ref>b<ref name=c />, <references/>d", "ab, d", []),
@@ -128,6 +129,11 @@ CASES = [
     ("a }} b ]] [[Bee]]", "a }} b ]] Bee", [("Bee", "Bee", "")]),
     ("[[open [[Bee]] x", "[[open Bee x", [("Bee", "Bee", "")]),
     ("[http://open [[Bee]] x", "[http://open Bee x", [("Bee", "Bee", "")]),
+    (
+        "a<ref>open [[Bee]]<ref name=b>x <ref name=c /> y</ref> c",
+        "aopen Bee c",
+        [("Bee", "Bee", "")],
+    ),
     ("a <ref>open [[Bee]]", "a open Bee", [("Bee", "Bee", "")]),
     ("{{a|[[b}} c [[Bee]]", "c Bee", [("Bee", "Bee", "")]),
     ("a <!-- open [[Bee]]", "a", []),

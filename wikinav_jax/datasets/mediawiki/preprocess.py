@@ -31,6 +31,8 @@ _VERBATIM_TAGS = frozenset(("nowiki", "pre"))
 _CLOSING = {
     name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _DROPPED_TAGS | _VERBATIM_TAGS
 }
+# One <ref> inside another is no such thing: the first one's end was forgotten.
+_CLOSING["ref"] = re.compile(r"</ref\s*>|(<ref(?:\s[^<>]*)?(?<!/)>)", re.IGNORECASE)
 _BLANK_BEFORE = re.compile(r"\n[ \t]*$")
 _BLANK_AFTER = re.compile(r"[ \t]*\n")
 
@@ -93,6 +95,7 @@ def _extension_tag(source: str, match: re.Match[str], out: list[str], never: set
     end = None if name in never else closing.search(source, match.end())
     if end is None:
         never.add(name)
+    if end is None or (name == "ref" and end[1]):
         out.append(DROPPED)
         return match.end()
     if name == "nowiki":

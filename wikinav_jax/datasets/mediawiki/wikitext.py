@@ -129,7 +129,7 @@ class _LineReader:
             self._end_paragraph()
             self._add(line.lstrip("-"))
         else:
-            self._paragraph.append(_strip_quotes(line) if "''" in line else line)
+            self._paragraph.append(_strip_quotes(line))
 
     def finish(self) -> tuple[Section, ...]:
         self._end_section()
@@ -144,7 +144,7 @@ class _LineReader:
             level = min((length - 1) // 2, 6)
         if level < 1:
             return False
-        heading = self._passage(line[level : length - level])
+        heading = self._passage(_strip_quotes(line[level : length - level]))
         if heading is None:
             return False
         self._end_section()
@@ -193,7 +193,7 @@ class _LineReader:
             self._append(self._passage(text))
 
     def _add(self, line: str) -> None:
-        self._append(self._passage(_strip_quotes(line) if "''" in line else line))
+        self._append(self._passage(_strip_quotes(line)))
 
     def _append(self, passage: Passage | None) -> None:
         if passage is not None:
@@ -201,8 +201,6 @@ class _LineReader:
 
     def _passage(self, raw: str) -> Passage | None:
         """The text of a passage without marks, its links as anchors; None if nothing is left."""
-        if "''" in raw:
-            raw = _strip_quotes(raw)
         if "__" in raw:
             raw = _SWITCH.sub(lambda match: "" if match[0].isupper() else match[0], raw)
         raw = drop_invisible(decode_references(raw))
@@ -252,6 +250,8 @@ def _tidy_spaces(match: re.Match[str]) -> str:
 
 def _strip_quotes(line: str) -> str:
     """Takes bold and italic marks off a line, by MediaWiki's rules for odd apostrophes."""
+    if "''" not in line:
+        return line
     parts = _QUOTES.split(line)
     bold = italic = 0
     for i in range(1, len(parts), 2):
