@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from ml_collections import ConfigDict
 
-from wikinav_jax.common.config import check_choice, check_range
+from wikinav_jax.common.config import ConfigError, check_choice, check_range
 from wikinav_jax.navigation.decoding import DECODINGS
 from wikinav_jax.navigation.tasks import SAMPLINGS, TASKS
 from wikinav_jax.navigation.trajectories import WALK_POLICIES
 
 POLICIES = ("feed_forward", "similarity")
+REINFORCED = ("feed_forward", "similarity")  # policies that need no memory of the walk
 FEATURE_SOURCES = ("lsa", "encoder", "random")
+ALGORITHMS = ("cloning", "reinforce")
 EXPLAIN_GRAPHS = ("all", "train", "eval")
 
 
@@ -74,6 +76,7 @@ def default_config() -> ConfigDict:
     config.policy.similarity.history = False  # see which links lead back
 
     config.train = ConfigDict()
+    config.train.algorithm = "cloning"  # of random walks, or "reinforce": of its own walks
     config.train.num_steps = 5_000  # updates
     config.train.num_shards = 4  # of a batch; a multiple of the number of devices
     config.train.decisions_per_shard = 512  # a batch has num_shards times so many decisions
@@ -84,6 +87,10 @@ def default_config() -> ConfigDict:
     config.train.weight_decay = 1e-4  # decoupled; not on biases
     config.train.clip_norm = 1.0  # of the gradient; 0 is off
     config.train.ema_decay = 0.0  # evaluate a moving average of the parameters; 0 is off
+    config.train.reinforce = ConfigDict()  # read by algorithm "reinforce" only
+    config.train.reinforce.max_steps = 20  # moves after which an episode has failed
+    config.train.reinforce.entropy_bonus = 0.01  # reward of a nat of entropy at a move
+    config.train.reinforce.baseline_decay = 0.95  # of the moving average of rewards, per update
     config.train.workers = 1  # threads that sample walks
     config.train.log_every = 50  # updates
     config.train.checkpoint_every = 1_000  # updates
@@ -108,10 +115,25 @@ def default_config() -> ConfigDict:
     return config
 
 
+def _check_reinforce(config: ConfigDict) -> None:
+    fields = config.train.reinforce
+    check_range("train.reinforce.max_steps", fields.max_steps, 1)
+    check_range("train.reinforce.entropy_bonus", fields.entropy_bonus, 0)
+    check_range("train.reinforce.baseline_decay", fields.baseline_decay, 0, 0.9999)
+    if config.policy.name not in REINFORCED:
+        raise ConfigError(
+            f"policy.name={config.policy.name!r} cannot be trained by train.algorithm='reinforce'; "
+            f"take one of {', '.join(REINFORCED)}"
+        )
+
+
 def check_config(config: ConfigDict) -> None:
     """Raises ConfigError for values that could only fail later."""
     check_choice("policy.name", config.policy.name, POLICIES)
     check_choice("walks.policy", config.walks.policy, WALK_POLICIES)
+    check_choice("train.algorithm", config.train.algorithm, ALGORITHMS)
+    if config.train.algorithm == "reinforce":
+        _check_reinforce(config)
     check_range("walks.paths_per_start", config.walks.paths_per_start, 1)
     for sampling in config.evaluate.sampling:
         check_choice("evaluate.sampling", sampling, SAMPLINGS)

@@ -16,6 +16,7 @@ from wikinav_jax.navigation.data import NavigationData, Part
 from wikinav_jax.navigation.evaluate import Method
 from wikinav_jax.navigation.features import make_node_features
 from wikinav_jax.navigation.policies import FeedForwardPolicy, PolicyScorer
+from wikinav_jax.navigation.reinforce import with_reward_average
 from wikinav_jax.navigation.similarity import SimilarityPolicy
 from wikinav_jax.navigation.types import NodeFeatures
 from wikinav_jax.training.checkpoint import Checkpointer
@@ -90,12 +91,14 @@ class Navigator:
             num_steps=train.num_steps,
             warmup_steps=min(train.warmup_steps, train.num_steps - 1),
         )
-        self.optimizer = make_optimizer(
+        optimizer = make_optimizer(
             train.optimizer,
             schedule,
             weight_decay=train.weight_decay,
             clip_norm=train.clip_norm,
         )
+        averaged = train.algorithm == "reinforce"
+        self.optimizer = with_reward_average(optimizer) if averaged else optimizer
 
     def walkable(self, name: str) -> Walkable:
         """A part of the data ("all", "train" or "eval") on the devices; put there once."""

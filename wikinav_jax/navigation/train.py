@@ -1,4 +1,4 @@
-"""Training a navigator, read top to bottom: behavioural cloning of random walks."""
+"""Training a navigator, read top to bottom: cloning of random walks, or REINFORCE."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ import jax
 import optax
 
 from wikinav_jax.common.files import write_json
+from wikinav_jax.navigation.device_graph import to_device
+from wikinav_jax.navigation.episodes import EpisodeSampler
 from wikinav_jax.navigation.evaluate import evaluate
 from wikinav_jax.navigation.losses import batch_loss
 from wikinav_jax.navigation.navigator import Navigator
-from wikinav_jax.navigation.policies import PolicyTrainer
+from wikinav_jax.navigation.policies import PolicyScorer, PolicyTrainer
+from wikinav_jax.navigation.reinforce import make_reinforce_step
 from wikinav_jax.navigation.types import NavigationBatch, NodeFeatures
 from wikinav_jax.training.loop import FitRecord, fit
 from wikinav_jax.training.metrics import MetricWriter
 from wikinav_jax.training.state import TrainState, apply_gradients, step_key
-from wikinav_jax.training.step import Metrics, jit_step
+from wikinav_jax.training.step import Metrics, StepFn, jit_step
 
 Facts = dict[str, Any]
 
@@ -44,6 +47,45 @@ def make_train_step(
     return train_step
 
 
+Learner = tuple[StepFn, Callable[[int], Any]]  # the compiled step, and its batches by step
+
+
+def _cloning(navigator: Navigator) -> Learner:
+    step_fn = jit_step(
+        make_train_step(navigator.policy, navigator.optimizer),
+        navigator.mesh,
+        navigator.walkable("train").features,
+    )
+    return step_fn, lambda step: navigator.sampler.batch_at(step, navigator.shards)
+
+
+def _reinforce(navigator: Navigator) -> Learner:
+    config, place = navigator.config.train.reinforce, navigator.walkable("train")
+    sampler = EpisodeSampler(
+        place.part.graph,
+        navigator.sampler.spec,
+        navigator.config.seed,
+        max_steps=config.max_steps,
+    )
+    train_step = make_reinforce_step(
+        PolicyScorer(navigator.policy),
+        navigator.optimizer,
+        max_steps=config.max_steps,
+        capacity=sampler.action_capacity,
+        entropy_bonus=config.entropy_bonus,
+        baseline_decay=config.baseline_decay,
+    )
+    links = to_device(place.part.graph, navigator.mesh)
+    step_fn = jit_step(train_step, navigator.mesh, place.features, links)
+    return step_fn, lambda step: sampler.batch_at(step, navigator.shards)
+
+
+LEARNERS: dict[str, Callable[[Navigator], Learner]] = {
+    "cloning": _cloning,
+    "reinforce": _reinforce,
+}
+
+
 def train(navigator: Navigator) -> Facts:
     """Trains to `config.train.num_steps`, from the last checkpoint if there is one.
 
@@ -55,11 +97,7 @@ def train(navigator: Navigator) -> Facts:
         navigator.workdir.mkdir(parents=True, exist_ok=True)
 
     # ---- The step and the state it starts from ------------------------------------------------
-    step_fn = jit_step(
-        make_train_step(navigator.policy, navigator.optimizer),
-        navigator.mesh,
-        navigator.walkable("train").features,
-    )
+    step_fn, batch_at = LEARNERS[config.algorithm](navigator)
     state = navigator.initial_state()
     num_params = sum(leaf.size for leaf in jax.tree.leaves(state.params))
 
@@ -74,7 +112,7 @@ def train(navigator: Navigator) -> Facts:
         _, record = fit(
             state=state,
             step_fn=step_fn,
-            batch_at=lambda step: navigator.sampler.batch_at(step, navigator.shards),
+            batch_at=batch_at,
             num_steps=config.num_steps,
             mesh=navigator.mesh,
             checkpointer=checkpointer,
