@@ -16,6 +16,7 @@ ours away from `best`, so that a table of them is the ablation:
   no_siblings   a link is not compared with the others of its block
   history       the policy sees which links lead back (an addition that brought little)
   feed_forward  the paper's policy on the walks of `best`
+  sentence      `best` where one random sentence of the target's block tells the target
   articles80    80 % of the articles for training instead of 50 %
 """
 
@@ -93,6 +94,11 @@ def _history(config: ConfigDict) -> None:
     config.policy.similarity.history = True
 
 
+def _sentence(config: ConfigDict) -> None:
+    config.sentence.enabled = True
+    config.evaluate.tasks = ("sentence-5", "sentence-10", "sentence-20")
+
+
 def _articles80(config: ConfigDict) -> None:
     config.split.fractions = (0.8, 0.2)
 
@@ -111,5 +117,6 @@ VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "no_siblings": _no_siblings,
     "history": _history,
     "feed_forward": _feed_forward,
+    "sentence": _sentence,
     "articles80": _articles80,
 }

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from wikinav_jax.navigation.goals import target_vectors
 from wikinav_jax.navigation.types import NodeFeatures, PolicyInput
 
 
@@ -17,11 +18,11 @@ def uniform_scorer(params: Any, features: NodeFeatures, inputs: PolicyInput) -> 
 
 
 def cosine_scorer(params: Any, features: NodeFeatures, inputs: PolicyInput) -> jax.Array:
-    """Greedy: the cosine of phi(link's node) and phi(target), float32 [E]; 0 for a zero vector."""
+    """Greedy: the cosine of phi(link's node) and what tells the target; 0 for a zero row."""
     del params
     decisions, actions = inputs.decisions, inputs.actions
     # All walkers keep their target, so a target row is read once a decision, not once an action.
-    target = unit(features.vectors[decisions.target].astype(jnp.float32))
+    target = unit(target_vectors(features, decisions).astype(jnp.float32))
     rows = unit(features.vectors[actions.node].astype(jnp.float32))
     return jnp.sum(rows * target[actions.decision], axis=-1)
 
@@ -39,7 +40,7 @@ def lookahead_scorer(params: Any, features: NodeFeatures, inputs: PolicyInput) -
             "(config.features.hops)"
         )
     decisions, actions = inputs.decisions, inputs.actions
-    target = unit(features.vectors[decisions.target].astype(jnp.float32))
+    target = unit(target_vectors(features, decisions).astype(jnp.float32))
     rows = unit(features.vectors[actions.node].astype(jnp.float32))
     rows = rows + features.neighbourhood[actions.node].astype(jnp.float32).sum(axis=1)
     return jnp.sum(unit(rows) * target[actions.decision], axis=-1)

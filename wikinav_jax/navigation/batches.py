@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from wikinav_jax.graph.linked_text import EdgeKind, LinkedTextGraph
+from wikinav_jax.navigation.sentences import SentenceGoals
 from wikinav_jax.navigation.targets import (
     TARGETS,
     before_first_visit,
@@ -103,8 +104,16 @@ class WalkSampler:
     Raises ValueError on construction when the graph has no links at all.
     """
 
-    def __init__(self, graph: LinkedTextGraph, spec: BatchSpec, seed: int) -> None:
+    def __init__(
+        self,
+        graph: LinkedTextGraph,
+        spec: BatchSpec,
+        seed: int,
+        goals: SentenceGoals | None = None,
+    ) -> None:
+        """With `goals`, a random sentence of every decision's target is drawn to tell it."""
         self.graph = graph
+        self.goals = goals
         self.spec = spec
         self.seed = seed
         self._source = TrajectorySource(
@@ -130,7 +139,12 @@ class WalkSampler:
         """One shard of a step; NumPy leaves without the shard axis."""
         rng = np.random.default_rng([self.seed, shard, step])
         decisions = self._draw_decisions(rng, self.spec.decisions_per_shard)
-        return flatten_actions(self.graph, decisions, self.action_capacity, rng)
+        batch = flatten_actions(self.graph, decisions, self.action_capacity, rng)
+        if self.goals is None:
+            return batch
+        goal = self.goals.draw(decisions.target, rng)
+        told = batch.inputs.decisions.replace(goal=goal)
+        return batch.replace(inputs=batch.inputs.replace(decisions=told))
 
     def _draw_decisions(self, rng: np.random.Generator, count: int) -> WalkDecisions:
         """Exactly `count` decisions: walks in rounds until there are enough, then a fair choice."""

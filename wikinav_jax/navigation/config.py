@@ -75,6 +75,12 @@ def default_config() -> ConfigDict:
     config.policy.similarity.siblings = True  # compare a link with the others of its block
     config.policy.similarity.history = False  # see which links lead back
 
+    config.sentence = ConfigDict()
+    config.sentence.enabled = False  # train for sentence search: a sentence tells the target
+    config.sentence.hidden_dim = 512  # of phi_target, x + FF[x] on the sentence's features x
+    config.sentence.dropout = 0.1  # in phi_target
+    config.sentence.auxiliary_weight = 1.0  # of |phi_target - phi(s_g)|^2 beside the cloning loss
+
     config.train = ConfigDict()
     config.train.algorithm = "cloning"  # of random walks, or "reinforce": of its own walks
     config.train.num_steps = 5_000  # updates
@@ -127,6 +133,11 @@ def _check_reinforce(config: ConfigDict) -> None:
         )
 
 
+def needs_sentences(config: ConfigDict) -> bool:
+    """Whether the sentences of the blocks must be read."""
+    return config.sentence.enabled or any(TASKS[name].sentence for name in config.evaluate.tasks)
+
+
 def check_config(config: ConfigDict) -> None:
     """Raises ConfigError for values that could only fail later."""
     check_choice("policy.name", config.policy.name, POLICIES)
@@ -155,6 +166,8 @@ def check_config(config: ConfigDict) -> None:
     check_range("evaluate.budget", config.evaluate.budget, 0)
     check_range("evaluate.num_episodes", config.evaluate.num_episodes, 1)
     check_range("evaluate.example_walks", config.evaluate.example_walks, 0)
+    check_range("sentence.hidden_dim", config.sentence.hidden_dim, 0)
+    check_range("sentence.auxiliary_weight", config.sentence.auxiliary_weight, 0)
     check_range("train.evaluate_episodes", config.train.evaluate_episodes, 1)
     for field in ("num_steps", "num_shards", "decisions_per_shard", "workers"):
         check_range(f"train.{field}", config.train[field], 1)

@@ -5,6 +5,7 @@ Axes: N nodes of a graph, d width of phi.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,13 +18,16 @@ from absl import logging
 from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 
+from wikinav_jax.common.config import ConfigError
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.datasets.catalog import load_graph
 from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.graph.subgraph import split_by_article
+from wikinav_jax.navigation.config import needs_sentences
 from wikinav_jax.navigation.features import prepare_vectors
+from wikinav_jax.navigation.sentences import SentenceGoals, SentenceIndex, split_sentences
 from wikinav_jax.text.encode import load_block_encoder
-from wikinav_jax.text.features import build_table, text_hash
+from wikinav_jax.text.features import FeatureTable, build_table, text_hash
 from wikinav_jax.text.lsa import Lsa, LsaOptions, build_lsa_table, fit_lsa
 from wikinav_jax.text.titles import with_titles
 
@@ -37,6 +41,7 @@ class Part:
     graph: LinkedTextGraph
     node_ids: np.ndarray  # int64 [N], the nodes of the whole graph
     vectors: np.ndarray  # float32 [N, d], phi before any reading of the graph
+    sentences: SentenceGoals | None = None  # where the config asks for sentence search
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def _prepare(config: ConfigDict) -> NavigationData:
     (train_graph, train_ids), (eval_graph, eval_ids) = split_by_article(
         graph, tuple(config.split.fractions), config.split.seed
     )
-    vectors = _features(config, cache, graph, train_ids)
+    vectors, sentences = _features(config, cache, graph, train_ids)
     logging.info(
         "%s: %d blocks, %d links; halves of %d and %d blocks with %d and %d links; "
         "features %d wide",
@@ -108,27 +113,58 @@ def _prepare(config: ConfigDict) -> NavigationData:
         vectors.shape[1],
     )
     return NavigationData(
-        all=Part(graph, np.arange(graph.num_nodes), vectors),
-        train=Part(train_graph, train_ids, vectors[train_ids]),
-        eval=Part(eval_graph, eval_ids, vectors[eval_ids]),
+        all=Part(graph, np.arange(graph.num_nodes), vectors, sentences),
+        train=Part(train_graph, train_ids, vectors[train_ids], _of_nodes(sentences, train_ids)),
+        eval=Part(eval_graph, eval_ids, vectors[eval_ids], _of_nodes(sentences, eval_ids)),
     )
+
+
+def _of_nodes(sentences: SentenceGoals | None, node_ids: np.ndarray) -> SentenceGoals | None:
+    if sentences is None:
+        return None
+    return SentenceGoals(sentences.index.of_nodes(node_ids), sentences.rows)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One source of phi."""
+
+    rows: np.ndarray  # float32 [N, d]
+    # A table of other texts by the same encoder, made once: (kind of text, texts) -> table.
+    read: Callable[[str, Sequence[str]], FeatureTable]
 
 
 def _features(
     config: ConfigDict, cache: Path, graph: LinkedTextGraph, train_ids: np.ndarray
-) -> np.ndarray:
-    """float32 [N, d]: the sources of phi, each centred and scaled as asked, side by side."""
-    sources: dict[str, Callable[[], np.ndarray]] = {
-        "lsa": lambda: _lsa_rows(config, cache, graph, train_ids),
-        "encoder": lambda: _encoder_rows(config, cache, graph),
-        "random": lambda: _random_rows(config, graph.num_nodes),
+) -> tuple[np.ndarray, SentenceGoals | None]:
+    """float32 [N, d]: the sources of phi, each centred and scaled as asked, side by side.
+
+    And, for sentence search, every sentence read by the same sources in the same way.
+    """
+    sources: dict[str, Callable[[], _Source]] = {
+        "lsa": lambda: _lsa(config, cache, graph, train_ids),
+        "encoder": lambda: _encoder(config, cache, graph),
+        "random": lambda: _random(config, graph.num_nodes),
     }
-    columns = []
+    index: SentenceIndex | None = None
+    if needs_sentences(config):
+        index, sentences = split_sentences(graph.texts(None))
+    columns, tables = [], []
     for name in config.features.sources:
-        rows = sources[name]()
-        mean = rows[train_ids].mean(axis=0) if config.features.center else None
-        columns.append(prepare_vectors(rows, mean=mean, unit_norm=config.features.unit_norm))
-    return np.concatenate(columns, axis=1)
+        source = sources[name]()
+        mean = source.rows[train_ids].mean(axis=0) if config.features.center else None
+        prepared = functools.partial(
+            prepare_vectors, mean=mean, unit_norm=config.features.unit_norm
+        )
+        columns.append(prepared(source.rows))
+        if index is not None:
+            tables.append((source.read("sentences", sentences), prepared))
+
+    def sentence_rows(numbers: np.ndarray) -> np.ndarray:
+        return np.concatenate([prepared(table.rows(numbers)) for table, prepared in tables], axis=1)
+
+    goals = None if index is None else SentenceGoals(index, sentence_rows)
+    return np.concatenate(columns, axis=1), goals
 
 
 def _block_titles(graph: LinkedTextGraph) -> list[str]:
@@ -136,9 +172,7 @@ def _block_titles(graph: LinkedTextGraph) -> list[str]:
     return [titles[article] for article in graph.article]
 
 
-def _lsa_rows(
-    config: ConfigDict, cache: Path, graph: LinkedTextGraph, train_ids: np.ndarray
-) -> np.ndarray:
+def _lsa(config: ConfigDict, cache: Path, graph: LinkedTextGraph, train_ids: np.ndarray) -> _Source:
     """TF-IDF and truncated SVD, fitted on the training half's texts only."""
     features = config.features
     texts = with_titles(_block_titles(graph), graph.texts(None), repeats=features.lsa_title_weight)
@@ -154,10 +188,14 @@ def _lsa_rows(
         logging.info("fitting TF-IDF and a truncated SVD on %d blocks", len(training))
         lsa = fit_lsa(training, options)
         lsa.save(path)
-    return build_lsa_table(_table_path("lsa", cache, texts, lsa.header), texts, lsa).rows()
+
+    def read(kind: str, texts: Sequence[str]) -> FeatureTable:
+        return build_lsa_table(_table_path(kind, cache, texts, lsa.header), texts, lsa)
+
+    return _Source(read("lsa", texts).rows(), read)
 
 
-def _encoder_rows(config: ConfigDict, cache: Path, graph: LinkedTextGraph) -> np.ndarray:
+def _encoder(config: ConfigDict, cache: Path, graph: LinkedTextGraph) -> _Source:
     """phi of the paper: title and text through a pretrained encoder, mean over tokens, tanh."""
     features = config.features
     encoder = load_block_encoder(
@@ -166,23 +204,33 @@ def _encoder_rows(config: ConfigDict, cache: Path, graph: LinkedTextGraph) -> np
         max_length=features.max_tokens,
         squash=features.tanh,
     )
+
+    def read(kind: str, texts: Sequence[str]) -> FeatureTable:
+        return build_table(
+            _table_path(kind, cache, texts, encoder.header),
+            texts,
+            encoder,
+            dim=encoder.dim,
+            header=encoder.header,
+            desc=f"Features ({kind})",
+        )
+
     texts = with_titles(_block_titles(graph), graph.texts(None))
-    table = build_table(
-        _table_path("encoder", cache, texts, encoder.header),
-        texts,
-        encoder,
-        dim=encoder.dim,
-        header=encoder.header,
-        desc="Features (encoder)",
-    )
-    return table.rows()
+    return _Source(read("encoder", texts).rows(), read)
 
 
-def _random_rows(config: ConfigDict, num_nodes: int) -> np.ndarray:
+def _random(config: ConfigDict, num_nodes: int) -> _Source:
     """Uniform on the unit sphere: features without meaning (RFBC paper, section 4)."""
+
+    def read(kind: str, texts: Sequence[str]) -> FeatureTable:
+        raise ConfigError(
+            f"features.sources has 'random', which reads no {kind}: leave the sentence tasks out "
+            "of evaluate.tasks and sentence.enabled off"
+        )
+
     rng = np.random.default_rng([config.seed, num_nodes])
     rows = rng.standard_normal((num_nodes, config.features.random_dim), dtype=np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return _Source(rows / np.linalg.norm(rows, axis=1, keepdims=True), read)
 
 
 def _table_path(name: str, cache: Path, texts: Sequence[str], header: Mapping[str, object]) -> Path:

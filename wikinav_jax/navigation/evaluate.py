@@ -20,11 +20,16 @@ from wikinav_jax.navigation.baselines import cosine_scorer, lookahead_scorer, un
 from wikinav_jax.navigation.decoding import check_decoding
 from wikinav_jax.navigation.device_graph import to_device
 from wikinav_jax.navigation.rollout import Walks, run_episodes
+from wikinav_jax.navigation.sentences import SentenceGoals
 from wikinav_jax.navigation.tasks import TASKS, Episodes, draw_episodes
 from wikinav_jax.navigation.types import NodeFeatures, Scorer
 
 Z95 = 1.959963984540054  # normal quantile of a two-sided 95% interval
 SPLIT_TRAIN, SPLIT_EVAL = "train", "eval"
+
+# What `evaluate` plays by itself: sentence search needs sentences.
+PLAIN_TASKS = tuple(name for name, task in TASKS.items() if not task.sentence)
+_GOAL_DRAWS = 2  # tells the random numbers of sentences from those of the pairs
 
 Row = dict[str, Any]
 
@@ -74,6 +79,8 @@ class Evaluation:
     rows: list[Row]
     episodes: dict[str, Episodes]  # by task name
     walks: dict[tuple[str, str, str], Walks]  # by (task name, method name, label of decoding)
+    # by task name: float32 [P, d] of sentence search, what told each target
+    goals: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def evaluate(
@@ -86,9 +93,10 @@ def evaluate(
     dataset: str,
     split: str,
     seed: int,
-    tasks: Iterable[str] = tuple(TASKS),
+    tasks: Iterable[str] = PLAIN_TASKS,
     num_episodes: int = 1000,
     budget: int = 100,
+    sentences: SentenceGoals | None = None,
     slots: int = 256,
     capacity: int = 2048,
 ) -> Evaluation:
@@ -111,11 +119,13 @@ def evaluate(
       tasks: names of TASKS.
       num_episodes: P of every task.
       budget: most moves of an episode.
+      sentences: of the graph's blocks, for sentence search.
       slots: see `run_episodes`.
       capacity: see `run_episodes`.
 
     Raises:
-      ValueError: an unknown task, two methods alike, or a graph without episodes.
+      ValueError: an unknown task, two methods alike, a graph without episodes, or sentence search
+        without sentences.
     """
     names = list(tasks)
     for name in names:
@@ -123,12 +133,27 @@ def evaluate(
             raise ValueError(
                 f"task {name!r} is not one of {', '.join(TASKS)}.{did_you_mean(name, TASKS)}"
             )
+        if TASKS[name].sentence and sentences is None:
+            raise ValueError(
+                f"task {name!r} tells its targets by sentences, and there are none: give "
+                "evaluate(..., sentences=...)"
+            )
     keys = [(method.name, method.label) for method in methods]
     if len(set(keys)) < len(keys):
         raise ValueError(f"two methods have the same name and decoding: {sorted(keys)}")
     episodes = {
         name: draw_episodes(graph, TASKS[name], num_episodes=num_episodes, seed=seed)
         for name in names
+    }
+    goals = {
+        name: sentences.draw(
+            episodes[name].target,
+            np.random.default_rng(
+                [seed, TASKS[name].min_steps, TASKS[name].max_steps, _GOAL_DRAWS]
+            ),
+        )
+        for name in names
+        if TASKS[name].sentence and sentences is not None
     }
     links = to_device(graph, mesh)
     rows: list[Row] = []
@@ -144,6 +169,7 @@ def evaluate(
                 method.params,
                 episodes[name].start,
                 episodes[name].target,
+                goal=goals.get(name),
                 decoding=method.decoding,
                 budget=budget,
                 seed=seed,
@@ -163,7 +189,7 @@ def evaluate(
             rows += [
                 {**about, **figure, "seed": seed} for figure in figures(episodes[name], played)
             ]
-    return Evaluation(rows, episodes, walks)
+    return Evaluation(rows, episodes, walks, goals)
 
 
 def figures(episodes: Episodes, walks: Walks) -> list[Mapping[str, Any]]:

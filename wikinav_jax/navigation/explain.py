@@ -94,6 +94,7 @@ def example_walks(
     """
     _check_decoding(method)
     episodes, walks = evaluation.episodes[task], evaluation.walks[task, method.name, method.label]
+    goals = evaluation.goals.get(task)
     rng = np.random.default_rng([seed, 1])
     order = rng.permutation(len(episodes))
     wins = order[walks.success[order]]
@@ -111,6 +112,7 @@ def example_walks(
             int(episodes.shortest[row]),
             budget,
             task,
+            None if goals is None else goals[row],
         )
         for row in [*wins, *losses]
     ]
@@ -134,10 +136,11 @@ def _describe(
     shortest: int,
     budget: int,
     task: str,
+    goal: np.ndarray | None = None,
 ) -> Json:
     moves = int(walks.steps[row])
     path, rank = walks.path[row, : moves + 1], walks.rank[row, :moves]
-    steps = _steps(graph, features, method, path, rank, target) if moves else []
+    steps = _steps(graph, features, method, path, rank, target, goal) if moves else []
     success = bool(walks.success[row])
     if not success:
         if moves < budget:  # a dead end: nothing to choose from
@@ -164,9 +167,10 @@ def _steps(
     path: np.ndarray,
     rank: np.ndarray,
     target: int,
+    goal: np.ndarray | None,
 ) -> list[Json]:
     """Every decision of a walk, scored again all at once from what the walker saw."""
-    inputs = walk_inputs(graph, path, rank, target)
+    inputs = walk_inputs(graph, path, rank, target, goal)
     logits = np.asarray(_scores(method.scorer)(method.params, features, inputs))
     cosine = np.asarray(_scores(cosine_scorer)({}, features, inputs))
     actions = inputs.actions
@@ -210,7 +214,11 @@ def _steps(
 
 
 def walk_inputs(
-    graph: LinkedTextGraph, path: np.ndarray, rank: np.ndarray, target: int
+    graph: LinkedTextGraph,
+    path: np.ndarray,
+    rank: np.ndarray,
+    target: int,
+    goal: np.ndarray | None = None,
 ) -> PolicyInput:
     """What a walker saw at each of its decisions.
 
@@ -219,6 +227,7 @@ def walk_inputs(
       path: int [M + 1], nodes it stood at.
       rank: int [M], place of the link it took among the links of each node.
       target: node.
+      goal: float [d], what told the target in sentence search; else None.
 
     Returns:
       M decisions padded to a power of two (padding has no actions), with every link, so that few
@@ -247,6 +256,8 @@ def walk_inputs(
     inputs = flatten_actions(graph, decisions, capacity, np.random.default_rng(0)).inputs
     extra = max(16, 1 << (moves - 1).bit_length()) - moves
     padded = jax.tree.map(lambda leaf: np.pad(leaf, (0, extra)), inputs.decisions)
+    if goal is not None:
+        padded = padded.replace(goal=np.tile(goal, (len(padded.node), 1)))
     return PolicyInput(decisions=padded, actions=inputs.actions)
 
 

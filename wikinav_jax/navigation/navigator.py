@@ -15,6 +15,7 @@ from wikinav_jax.navigation.batches import BatchSpec, WalkSampler
 from wikinav_jax.navigation.data import NavigationData, Part
 from wikinav_jax.navigation.evaluate import Method
 from wikinav_jax.navigation.features import make_node_features
+from wikinav_jax.navigation.goals import GoalPolicy
 from wikinav_jax.navigation.policies import FeedForwardPolicy, PolicyScorer
 from wikinav_jax.navigation.reinforce import with_reward_average
 from wikinav_jax.navigation.similarity import SimilarityPolicy
@@ -30,7 +31,7 @@ POLICIES: dict[str, type[nn.Module]] = {
 }
 
 # Fields that shape what is trained: a checkpoint with other values is refused.
-_IDENTITY = ("seed", "dataset", "split", "features", "walks", "policy", "train")
+_IDENTITY = ("seed", "dataset", "split", "features", "walks", "policy", "sentence", "train")
 # ... except these, which only say how long, how often or how fast.
 _FREE = (
     "train.num_steps",
@@ -46,7 +47,10 @@ def make_policy(config: ConfigDict) -> nn.Module:
     """The policy that `config.policy.name` names, with its fields."""
     name = config.policy.name
     check_choice("policy.name", name, tuple(POLICIES))
-    return POLICIES[name](**config.policy[name])
+    policy = POLICIES[name](**config.policy[name])
+    if not config.sentence.enabled:
+        return policy
+    return GoalPolicy(policy, config.sentence.hidden_dim, config.sentence.dropout)
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ class Navigator:
             skip_forced=walks.skip_forced,
         )
         self.shards = local_shards(spec.num_shards, self.mesh)
-        self.sampler = WalkSampler(data.train.graph, spec, config.seed)
+        goals = data.train.sentences if config.sentence.enabled else None
+        self.sampler = WalkSampler(data.train.graph, spec, config.seed, goals)
         schedule = make_schedule(
             train.schedule,
             train.learning_rate,

@@ -13,6 +13,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
+from wikinav_jax.navigation.goals import target_vectors
 from wikinav_jax.navigation.types import NUM_EDGE_KINDS, NodeFeatures, PolicyInput
 
 ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
@@ -71,7 +72,7 @@ class FeedForwardPolicy(nn.Module):
         """Logits float32 [E]."""
         decisions, actions = inputs.decisions, inputs.actions
         width = features.vectors.shape[1]
-        target = features.vectors[decisions.target]
+        target = target_vectors(features, decisions)
         x = jnp.concatenate([features.vectors[decisions.node], target], axis=-1)
         x = Dropout(self.input_dropout)(x * self.input_scale, train=train)
         for hidden_dim in self.hidden_dims:

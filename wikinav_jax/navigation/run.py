@@ -78,6 +78,7 @@ def evaluate_run(navigator: Navigator, facts: Facts) -> None:
             tasks=task_names(config.tasks, config.sampling),
             num_episodes=config.num_episodes,
             budget=config.budget,
+            sentences=place.part.sentences,
         )
         rows += evaluation.rows
         walks += _examples(navigator, place, learned, evaluation)

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from wikinav_jax.navigation.baselines import unit
+from wikinav_jax.navigation.goals import target_vectors
 from wikinav_jax.navigation.losses import segment_max, segment_sum
 from wikinav_jax.navigation.policies import Dropout
 from wikinav_jax.navigation.types import (
@@ -78,7 +79,7 @@ def _similarities(weights: jax.Array, features: NodeFeatures, inputs: PolicyInpu
     """Link and target, place and target, link and place under each head; [E, (P + 2) K]."""
     decisions, actions = inputs.decisions, inputs.actions
     # The rows are read-only inputs: no gradient goes there, only into the weights.
-    target = unit(features.vectors[decisions.target].astype(jnp.float32))  # [B, d]
+    target = unit(target_vectors(features, decisions).astype(jnp.float32))  # [B, d]
     here = unit(features.vectors[decisions.node].astype(jnp.float32))
     rows = unit(features.vectors[actions.node].astype(jnp.float32))  # [E, d]
     wanted, left = target[actions.decision], here[actions.decision]

@@ -27,6 +27,7 @@ class Task:
     name: str
     min_steps: int  # the walk takes uniformly min to max steps
     max_steps: int
+    sentence: bool = False  # the target is told by one random sentence of its block
     reverse: bool = False  # the walk is drawn backwards, from a uniform target
 
 
@@ -37,6 +38,10 @@ TASKS = {
         Task("10-step", 10, 10),
         Task("20-step", 20, 20),
         Task("multistep", 1, 20),
+        # Sentence search plays the pairs of the task without it.
+        Task("sentence-5", 5, 5, sentence=True),
+        Task("sentence-10", 10, 10, sentence=True),
+        Task("sentence-20", 20, 20, sentence=True),
     )
 }
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-import flax.linen as nn
 import jax
 import optax
 
@@ -14,6 +14,7 @@ from wikinav_jax.common.files import write_json
 from wikinav_jax.navigation.device_graph import to_device
 from wikinav_jax.navigation.episodes import EpisodeSampler
 from wikinav_jax.navigation.evaluate import evaluate
+from wikinav_jax.navigation.goals import BatchLoss, GoalLoss, GoalPolicy
 from wikinav_jax.navigation.losses import batch_loss
 from wikinav_jax.navigation.navigator import Navigator
 from wikinav_jax.navigation.policies import PolicyScorer, PolicyTrainer
@@ -28,10 +29,9 @@ Facts = dict[str, Any]
 
 
 def make_train_step(
-    policy: nn.Module, optimizer: optax.GradientTransformation
+    loss: BatchLoss, optimizer: optax.GradientTransformation
 ) -> Callable[[TrainState, NavigationBatch, NodeFeatures], tuple[TrainState, Metrics]]:
     """The pure training step: -log p(link taken | here, target), RFBC paper section 2.2."""
-    trainer = PolicyTrainer(policy)
 
     def train_step(
         state: TrainState, batch: NavigationBatch, features: NodeFeatures
@@ -39,7 +39,7 @@ def make_train_step(
         dropout_key = step_key(state)
 
         def loss_fn(params: Any) -> tuple[jax.Array, Metrics]:
-            return batch_loss(trainer, params, features, batch, dropout_key)
+            return loss(params, features, batch, dropout_key)
 
         gradients, metrics = jax.grad(loss_fn, has_aux=True)(state.params)
         return apply_gradients(state, gradients, optimizer), metrics
@@ -52,7 +52,7 @@ Learner = tuple[StepFn, Callable[[int], Any]]  # the compiled step, and its batc
 
 def _cloning(navigator: Navigator) -> Learner:
     step_fn = jit_step(
-        make_train_step(navigator.policy, navigator.optimizer),
+        make_train_step(make_loss(navigator), navigator.optimizer),
         navigator.mesh,
         navigator.walkable("train").features,
     )
@@ -84,6 +84,14 @@ LEARNERS: dict[str, Callable[[Navigator], Learner]] = {
     "cloning": _cloning,
     "reinforce": _reinforce,
 }
+
+
+def make_loss(navigator: Navigator) -> BatchLoss:
+    """The loss that the config asks for."""
+    policy = navigator.policy
+    if isinstance(policy, GoalPolicy):
+        return GoalLoss(policy, navigator.config.sentence.auxiliary_weight)
+    return functools.partial(batch_loss, PolicyTrainer(policy))
 
 
 def train(navigator: Navigator) -> Facts:
@@ -129,9 +137,10 @@ def train(navigator: Navigator) -> Facts:
 
 
 def _quick_evaluation(navigator: Navigator, state: TrainState) -> Mapping[str, float]:
-    """Success on a few multistep episodes of both halves, for the learning curves."""
+    """Success on a few episodes of both halves, for the learning curves."""
     config = navigator.config
     found: dict[str, float] = {}
+    task = "sentence-20" if config.sentence.enabled else "multistep"
     for split in ("eval", "train"):
         place = navigator.walkable(split)
         evaluation = evaluate(
@@ -143,7 +152,8 @@ def _quick_evaluation(navigator: Navigator, state: TrainState) -> Mapping[str, f
             dataset=config.dataset.name,
             split=split,
             seed=config.seed,
-            tasks=("multistep",),
+            tasks=(task,),
+            sentences=place.part.sentences,
             num_episodes=config.train.evaluate_episodes,
             budget=config.evaluate.budget,
         )

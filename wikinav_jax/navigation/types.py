@@ -32,6 +32,8 @@ class Decisions(struct.PyTreeNode):
     arrived_by: Array  # uint8 [B], EdgeKind of the last move; AT_START at the start
     run: Array  # int32 [B], moves by next/previous links in a row up to here
     step: Array  # int32 [B], moves made so far
+    # float [B, d], what tells the target (features of a sentence) instead of phi(target); or None
+    goal: Array = None
 
 
 class Actions(struct.PyTreeNode):
