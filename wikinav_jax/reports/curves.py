@@ -133,7 +133,7 @@ def _variant(words: list[str]) -> str:
     return ", ".join(filter(None, shown))
 
 
-def _path(x: np.ndarray, y: np.ndarray) -> str:
+def polyline(x: np.ndarray, y: np.ndarray) -> str:
     """SVG path data of a polyline through positions in [0, 1], y pointing up."""
     x = np.clip(x, -1, 2) * CANVAS
     y = (1 - np.clip(y, -1, 2)) * CANVAS
@@ -176,10 +176,10 @@ class _Curve:
         if not len(x):
             return None
         kept = thin(x, y)
-        path = _path(x[kept], y[kept])
+        path = polyline(x[kept], y[kept])
         if self.is_smoothed:
             at = spaced(x)
-            smooth_path = _path(x[at], y_axis.place(self.smooth(at + start)))
+            smooth_path = polyline(x[at], y_axis.place(self.smooth(at + start)))
             return Line(self.label, self.style, path, smooth_path, ())
         dots = tuple(
             (round(100 * a, 2), round(100 * (1 - b), 2), f"step {step:,}: {show(value)}")

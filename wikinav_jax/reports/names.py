@@ -23,6 +23,24 @@ _METRICS = {
     "spl": MetricName("SPL", fraction=True),
     # Over successes only: a method that reaches just the near targets looks short.
     "mean_steps": MetricName("Mean steps", higher_is_better=None, decimals=1),
+    # Of a search, which opens more nodes than lie on the path that it finds.
+    "mean_links": MetricName("Links of the path", higher_is_better=None, decimals=1),
+    "clicks_per_shortest": MetricName("Clicks / shortest path", higher_is_better=False),
+    **{
+        f"{word}_{than}_{opponent}": MetricName(
+            f"{word.capitalize()} {than} {name}", fraction=True, higher_is_better=better
+        )
+        for opponent, name in (
+            ("human", "people"),
+            ("human_clicks", "people, back clicks counted"),
+            ("gpt_4o_mini", "GPT-4o-mini"),
+        )
+        for word, than, better in (
+            ("fewer", "than", True),
+            ("same", "as", None),
+            ("more", "than", False),
+        )
+    },
     "excluded": MetricName("Excluded", higher_is_better=None, decimals=0, is_note=True),
     "accuracy": MetricName("Accuracy", fraction=True),
     "roc_auc": MetricName("ROC AUC", fraction=True),
@@ -44,6 +62,8 @@ _METHODS = {
     "feed_forward": "Feed-forward",
     "r2d2": "R2D2",
     "bm25": "BM25",
+    "human": "People",
+    "gpt_4o_mini": "GPT-4o-mini",
 }
 _DECODINGS = {
     "sample": "Sampled",
@@ -60,6 +80,10 @@ _SPLITS = {
     "test": "test split",
     "validation": "validation split",
     "train": "training graph",
+    "finished_games": "games that people finished",
+    "given_up_games": "games that people gave up",
+    "finished_games_by_distance": "games that people finished, by distance",
+    "given_up_games_by_distance": "games that people gave up, by distance",
 }
 _KINDS = {
     "hyperlink": ("↗", "link"),
@@ -67,7 +91,17 @@ _KINDS = {
     "next": ("↓", "next block"),
     "previous": ("↑", "previous block"),
 }
-_BASELINE_PREFIXES = ("random", "greedy", "human", "bm25", "tfidf", "tf_idf", "prior", "oracle")
+_BASELINE_PREFIXES = (
+    "random",
+    "greedy",
+    "human",
+    "gpt",
+    "bm25",
+    "tfidf",
+    "tf_idf",
+    "prior",
+    "oracle",
+)
 _NOTHING = ("", "-", "–", "none")
 
 
@@ -192,5 +226,6 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def split_order(split: str) -> tuple[int, str]:
-    """Sort key: held-out figures first, training figures last."""
-    return {"training graph": 2}.get(split_label(split), int(_key(split) not in _SPLITS)), split
+    """Sort key: games first, then held-out figures, training figures last."""
+    known = {"training graph": 2, _SPLITS["finished_games"]: -2, _SPLITS["given_up_games"]: -1}
+    return known.get(split_label(split), int(_key(split) not in _SPLITS)), split

@@ -21,6 +21,12 @@ from wikinav_jax.common.files import atomic_file
 from wikinav_jax.reports import figures, names
 from wikinav_jax.reports.comparison import Comparison
 from wikinav_jax.reports.curves import make_charts
+from wikinav_jax.reports.games import (
+    MIN_PAIRS,
+    is_by_distance,
+    make_distance_charts,
+    make_matches,
+)
 from wikinav_jax.reports.headline import make_headline
 from wikinav_jax.reports.intervals import learned_methods, make_panels
 from wikinav_jax.reports.run_files import RunFiles, read_run
@@ -64,16 +70,17 @@ def _own(name: str) -> tuple[Markup, str]:
 
 def results_section(run: RunFiles) -> Markup | None:
     """Success per task against all baselines: panels, then the exact figures."""
-    if not run.comparisons:
+    comparisons = tuple(item for item in run.comparisons if not is_by_distance(item))
+    if not comparisons:
         return None
     blocks = []
-    for comparison in run.comparisons:
+    for comparison in comparisons:
         panels = make_panels(comparison)
         learned = learned_methods(comparison)
         blocks.append(
             {
                 "comparison": comparison,
-                "heading": _group_heading(comparison, run.comparisons),
+                "heading": _group_heading(comparison, comparisons),
                 "panels": panels,
                 "metric": names.metric_name(comparison.main_metric),
                 "learned": {names.method_label(name): style for name, style in learned.items()},
@@ -90,6 +97,15 @@ def _group_heading(comparison: Comparison, every: tuple[Comparison, ...]) -> str
         return ""
     group = comparison.group
     return f"{names.dataset_label(group.dataset)}, {names.split_label(group.split)}"
+
+
+def games_section(run: RunFiles) -> Markup | None:
+    """The agent against people and a language model, on the pairs that they played."""
+    matches = [match for comparison in run.comparisons for match in make_matches(comparison)]
+    charts = make_distance_charts(run.comparisons)
+    if not matches and not charts:
+        return None
+    return _render("games.html", matches=matches, charts=charts, min_pairs=MIN_PAIRS)
 
 
 def curves_section(run: RunFiles) -> Markup | None:
@@ -185,6 +201,7 @@ class Section:
 
 SECTIONS = (
     Section("results", "Results", results_section),
+    Section("games", "Against people", games_section),
     Section("curves", "Learning curves", curves_section),
     Section("walks", "Example walks", walks_section),
     Section("facts", "Training", facts_section),
