@@ -206,6 +206,7 @@ def decisions_at(nodes: list[int], edges: list[int]) -> WalkDecisions:
         run=np.zeros(count, np.int32),
         arrived_by=np.full(count, AT_START, np.uint8),
         history=np.array(nodes, np.int32)[:, None],
+        walk=np.arange(count),
     )
 
 

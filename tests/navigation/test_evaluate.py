@@ -171,7 +171,7 @@ def test_requests_that_cannot_be():
         evaluate(graph, features, BASELINES, mesh=mesh_of(), tasks=("5step",), **HOW)
     with pytest.raises(ValueError, match="two methods have the same name"):
         evaluate(graph, features, BASELINES[:1] * 2, mesh=mesh_of(), **HOW)
-    with pytest.raises(ValueError, match="decoding='beam'"):
-        Method("mine", "beam", uniform_scorer)
+    with pytest.raises(ValueError, match="decoding='beams'"):
+        Method("mine", "beams", uniform_scorer)
     with pytest.raises(ValueError, match="1 nodes and no links"):
         evaluate(one_node_graph(), features, BASELINES, mesh=mesh_of(), **HOW)

@@ -174,5 +174,5 @@ def test_walk_inputs_repeat_what_the_walker_saw():
 def test_requests_that_cannot_be_explained():
     with pytest.raises(ValueError, match="start and target are the same block, #1 ‘Article 1’"):
         explain(line_graph(3), UNIFORM, 1, 1)
-    with pytest.raises(ValueError, match="decoding='dfs' goes back without following a link"):
+    with pytest.raises(ValueError, match="decoding='dfs' does not follow one link after the other"):
         explain(tree_graph(), Method("greedy", "dfs", cosine_scorer), 0, 5)

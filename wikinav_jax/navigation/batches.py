@@ -6,7 +6,7 @@ Axes: W walks of a round, T their most steps, B decisions of a shard, E its acti
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import jax
 import numpy as np
@@ -19,6 +19,7 @@ from wikinav_jax.navigation.targets import (
     choose_targets,
     last_exits,
 )
+from wikinav_jax.navigation.trails import choose_within, trails_of
 from wikinav_jax.navigation.trajectories import TrajectorySource
 from wikinav_jax.navigation.types import (
     AT_START,
@@ -53,6 +54,7 @@ class BatchSpec:
     non_backtracking: float = 0.0  # share of walks that do not step straight back if they can
     decisions_per_walk: int = 0  # at most so many, uniformly chosen, from one walk; 0: all
     skip_forced: bool = False  # drop decisions with a single action: they teach nothing
+    trails: bool = False  # bring the whole walks, for a policy that reads them
 
     def __post_init__(self) -> None:
         for name in ("num_shards", "decisions_per_shard", "min_walk_steps", "paths_per_start"):
@@ -96,6 +98,7 @@ class WalkDecisions:
     run: np.ndarray  # int32 [M]
     arrived_by: np.ndarray  # uint8 [M]
     history: np.ndarray  # int32 [M, T], nodes stood at, the present one last; padded by NO_NODE
+    walk: np.ndarray  # int64 [M], tells the walks apart
 
 
 class WalkSampler:
@@ -124,6 +127,9 @@ class WalkSampler:
             non_backtracking=spec.non_backtracking,
             paths_per_start=spec.paths_per_start,
         )
+        self.num_trails = 0  # W; draws are not held to it while it is estimated
+        if spec.trails:
+            self.num_trails = self._estimate_trails()
         self.action_capacity = spec.action_capacity or self._estimate_capacity()
 
     def batch_at(self, step: int, shards: Iterable[int] | None = None) -> NavigationBatch:
@@ -140,6 +146,9 @@ class WalkSampler:
         rng = np.random.default_rng([self.seed, shard, step])
         decisions = self._draw_decisions(rng, self.spec.decisions_per_shard)
         batch = flatten_actions(self.graph, decisions, self.action_capacity, rng)
+        if self.num_trails:
+            trails = trails_of(decisions.walk, decisions.step, decisions.history, self.num_trails)
+            batch = batch.replace(inputs=batch.inputs.replace(trails=trails))
         if self.goals is None:
             return batch
         goal = self.goals.draw(decisions.target, rng)
@@ -153,15 +162,20 @@ class WalkSampler:
         if spec.decisions_per_walk:
             per_walk = min(per_walk, spec.decisions_per_walk)
         rounds: list[WalkDecisions] = []
-        have = walks = 0
+        have = walks = drawn_before = 0
         num_walks = int(count / per_walk) + 8
         for _ in range(_MAX_ROUNDS):
             drawn = self._source.draw(num_walks, rng)
-            rounds.append(self._cut(drawn.nodes, drawn.edges, drawn.lengths, rng))
+            part = self._cut(drawn.nodes, drawn.edges, drawn.lengths, rng)
+            rounds.append(replace(part, walk=part.walk + drawn_before))
+            drawn_before += len(drawn.nodes)
             have += len(rounds[-1].node)
             walks += num_walks
             if have >= count:
-                return _concatenate(rounds, _choose(rng, have, count))
+                every = _concatenate(rounds)
+                if self.num_trails:
+                    return _take(every, choose_within(every.walk, count, self.num_trails, rng))
+                return _take(every, _choose(rng, have, count))
             # As many more walks as the yield so far asks for, and a few to spare.
             wanted = int((count - have) * walks / max(have, 1) * 1.1) + 8
             num_walks = min(wanted, 4 * count + 8)
@@ -215,7 +229,15 @@ class WalkSampler:
             run=run[walk, step],
             arrived_by=arrived_by[walk, step],
             history=history.astype(np.int32),
+            walk=walk,
         )
+
+    def _estimate_trails(self) -> int:
+        """Room for walks that shards seldom lack: a tenth more than the largest probe has."""
+        count = self.spec.decisions_per_shard
+        rng = np.random.default_rng([self.seed, _PROBE])
+        probes = (self._draw_decisions(rng, count) for _ in range(_PROBE_SHARDS))
+        return -(-11 * max(len(np.unique(probe.walk)) for probe in probes) // 10)
 
     def _estimate_capacity(self) -> int:
         """A capacity that shards seldom overflow, from the degrees that probe walks meet.
@@ -334,11 +356,13 @@ def _choose(rng: np.random.Generator, population: int, count: int) -> np.ndarray
     return np.sort(rng.choice(population, count, replace=False, shuffle=False))
 
 
-def _concatenate(rounds: list[WalkDecisions], chosen: np.ndarray) -> WalkDecisions:
-    def pick(name: str) -> np.ndarray:
-        return np.concatenate([getattr(part, name) for part in rounds])[chosen]
+def _concatenate(rounds: list[WalkDecisions]) -> WalkDecisions:
+    columns = ([getattr(part, field.name) for part in rounds] for field in fields(WalkDecisions))
+    return WalkDecisions(*(np.concatenate(column) for column in columns))
 
-    return WalkDecisions(*(pick(name) for name in WalkDecisions.__dataclass_fields__))
+
+def _take(decisions: WalkDecisions, chosen: np.ndarray) -> WalkDecisions:
+    return WalkDecisions(*(getattr(decisions, f.name)[chosen] for f in fields(WalkDecisions)))
 
 
 def _stack(parts: list[NavigationBatch]) -> NavigationBatch:

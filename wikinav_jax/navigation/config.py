@@ -8,11 +8,12 @@ from __future__ import annotations
 from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import ConfigError, check_choice, check_range
+from wikinav_jax.navigation.beam import BEAM
 from wikinav_jax.navigation.decoding import DECODINGS
 from wikinav_jax.navigation.tasks import SAMPLINGS, TASKS
 from wikinav_jax.navigation.trajectories import WALK_POLICIES
 
-POLICIES = ("feed_forward", "similarity")
+POLICIES = ("feed_forward", "transformer", "similarity")
 REINFORCED = ("feed_forward", "similarity")  # policies that need no memory of the walk
 FEATURE_SOURCES = ("lsa", "encoder", "random")
 ALGORITHMS = ("cloning", "reinforce")
@@ -68,6 +69,15 @@ def default_config() -> ConfigDict:
     config.policy.feed_forward.input_dropout = 0.0  # of phi(s_t) and phi(s_g)
     config.policy.feed_forward.residual = False  # e_tg = w * phi(s_g) + FF instead of FF
     config.policy.feed_forward.kind_bias = False  # a learned bias for each kind of edge
+    config.policy.transformer = ConfigDict()
+    config.policy.transformer.width = 128  # of a token; a multiple of num_heads
+    config.policy.transformer.num_layers = 4  # as in the paper
+    config.policy.transformer.num_heads = 4  # of attention
+    config.policy.transformer.mlp_dim = 512  # hidden width of a layer's feed-forward part
+    config.policy.transformer.context = 20  # last places in reach: not above walks.steps[1]
+    config.policy.transformer.dropout = 0.0  # of what every layer adds
+    config.policy.transformer.residual = False  # e_tg = w * phi(s_g) + Transformer
+    config.policy.transformer.kind_bias = False  # a learned bias for each kind of edge
     config.policy.similarity = ConfigDict()
     config.policy.similarity.heads = 8  # learned weightings of phi's components
     config.policy.similarity.hidden_dim = 64  # width of both layers
@@ -110,8 +120,13 @@ def default_config() -> ConfigDict:
     config.evaluate.num_episodes = 1_000  # pairs of start and target per task
     config.evaluate.budget = 100  # B, moves of an episode
     config.evaluate.decodings = ("sample", "argmax", "no_revisit")  # of the learned policy
+    config.evaluate.beam_width = 4  # paths that decoding "beam" holds open; each node is a step
     config.evaluate.baselines = True  # Random, Greedy and their depth-first searches
     config.evaluate.example_walks = 4  # successes, and as many failures, in the report
+
+    config.games = ConfigDict()
+    config.games.enabled = False  # play what people and GPT-4o-mini played; "wikispeedia_articles"
+    config.games.num_pairs = 0  # of the finished games, and of those given up; 0: all pairs
 
     config.explain = ConfigDict()
     config.explain.start = ""  # a title, or the number of a block
@@ -119,6 +134,11 @@ def default_config() -> ConfigDict:
     config.explain.decoding = "no_revisit"  # "sample", "argmax" or "no_revisit"
     config.explain.graph = "all"  # "all" articles, or one half: "train", "eval"
     return config
+
+
+def needs_sentences(config: ConfigDict) -> bool:
+    """Whether the sentences of the blocks must be read."""
+    return config.sentence.enabled or any(TASKS[name].sentence for name in config.evaluate.tasks)
 
 
 def _check_reinforce(config: ConfigDict) -> None:
@@ -131,11 +151,6 @@ def _check_reinforce(config: ConfigDict) -> None:
             f"policy.name={config.policy.name!r} cannot be trained by train.algorithm='reinforce'; "
             f"take one of {', '.join(REINFORCED)}"
         )
-
-
-def needs_sentences(config: ConfigDict) -> bool:
-    """Whether the sentences of the blocks must be read."""
-    return config.sentence.enabled or any(TASKS[name].sentence for name in config.evaluate.tasks)
 
 
 def check_config(config: ConfigDict) -> None:
@@ -155,8 +170,10 @@ def check_config(config: ConfigDict) -> None:
         check_choice("evaluate.splits", split, ("train", "eval"))
     for task in config.evaluate.tasks:
         check_choice("evaluate.tasks", task, tuple(TASKS))
-    for decoding in (*config.evaluate.decodings, config.explain.decoding):
-        check_choice("evaluate.decodings", decoding, tuple(DECODINGS))
+    for decoding in config.evaluate.decodings:
+        check_choice("evaluate.decodings", decoding, (*DECODINGS, BEAM))
+    check_choice("explain.decoding", config.explain.decoding, tuple(DECODINGS))
+    check_range("evaluate.beam_width", config.evaluate.beam_width, 1)
     check_range("evaluate.tasks' number", len(config.evaluate.tasks), 1)
     check_choice("explain.graph", config.explain.graph, EXPLAIN_GRAPHS)
     check_range("features.sources' number", len(config.features.sources), 1)
@@ -168,6 +185,7 @@ def check_config(config: ConfigDict) -> None:
     check_range("evaluate.example_walks", config.evaluate.example_walks, 0)
     check_range("sentence.hidden_dim", config.sentence.hidden_dim, 0)
     check_range("sentence.auxiliary_weight", config.sentence.auxiliary_weight, 0)
+    check_range("games.num_pairs", config.games.num_pairs, 0)
     check_range("train.evaluate_episodes", config.train.evaluate_episodes, 1)
     for field in ("num_steps", "num_shards", "decisions_per_shard", "workers"):
         check_range(f"train.{field}", config.train[field], 1)

@@ -17,6 +17,7 @@ from wikinav_jax.common.progress import progress
 from wikinav_jax.common.suggest import did_you_mean
 from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.navigation.baselines import cosine_scorer, lookahead_scorer, uniform_scorer
+from wikinav_jax.navigation.beam import BEAM, Searches, beam_search
 from wikinav_jax.navigation.decoding import check_decoding
 from wikinav_jax.navigation.device_graph import to_device
 from wikinav_jax.navigation.rollout import Walks, run_episodes
@@ -39,16 +40,20 @@ class Method:
     """Something that navigates."""
 
     name: str  # `method` in the rows
-    decoding: str  # a key of DECODINGS
+    decoding: str  # a key of DECODINGS, or BEAM
     scorer: Scorer
     params: Any = field(default_factory=dict, compare=False, repr=False)
+    beam_width: int = 4  # paths that a beam search holds open
 
     def __post_init__(self) -> None:
-        check_decoding(self.decoding)
+        if self.decoding != BEAM:
+            check_decoding(self.decoding)
 
     @property
     def label(self) -> str:
         """`decoding` in the rows: depth-first search is one, however it picks among links."""
+        if self.decoding == BEAM:
+            return f"{BEAM}_{self.beam_width}"
         return "dfs" if self.decoding == "sample_dfs" else self.decoding
 
 
@@ -103,7 +108,8 @@ def evaluate(
     """Plays the same episodes with every method.
 
     Metrics, each with a 95% interval: success (the target was visited within the budget; Wilson),
-    mean_steps (moves of the successful episodes; normal; left out when there are none), spl (mean
+    mean_steps (moves of the successful episodes; normal; left out when there are none), mean_links
+    (beam search only: links of the path found, where `steps` are all nodes opened), spl (mean
     over all episodes of success x shortest / moves; normal, cut to [0, 1]) and excluded (how many
     drawn pairs started at their target; no interval, n counts the pairs drawn).
 
@@ -162,21 +168,33 @@ def evaluate(
     with progress(pairs, desc=f"evaluating ({split})", unit="task") as bar:
         for name, method in bar:
             bar.set_postfix_str(f"{method.name} {method.label} {name}")
-            played = run_episodes(
-                links,
-                features,
-                method.scorer,
-                method.params,
-                episodes[name].start,
-                episodes[name].target,
-                goal=goals.get(name),
-                decoding=method.decoding,
-                budget=budget,
-                seed=seed,
-                mesh=mesh,
-                slots=slots,
-                capacity=capacity,
-            )
+            pairs_played = (episodes[name].start, episodes[name].target)
+            learned = (method.scorer, method.params)
+            if method.decoding == BEAM:
+                played: Walks = beam_search(
+                    graph,
+                    features,
+                    *learned,
+                    *pairs_played,
+                    goal=goals.get(name),
+                    width=method.beam_width,
+                    budget=budget,
+                    mesh=mesh,
+                )
+            else:
+                played = run_episodes(
+                    links,
+                    features,
+                    *learned,
+                    *pairs_played,
+                    goal=goals.get(name),
+                    decoding=method.decoding,
+                    budget=budget,
+                    seed=seed,
+                    mesh=mesh,
+                    slots=slots,
+                    capacity=capacity,
+                )
             walks[name, method.name, method.label] = played
             about = {
                 "system": system,
@@ -203,6 +221,9 @@ def figures(episodes: Episodes, walks: Walks) -> list[Mapping[str, Any]]:
         _figure("spl", efficiency.mean(), normal_interval(efficiency, 0, 1), count),
         _figure("excluded", episodes.num_excluded, None, episodes.num_drawn),
     ]
+    if wins and isinstance(walks, Searches):
+        links = walks.links[walks.success].astype(np.float64)
+        found.insert(1, _figure("mean_links", links.mean(), normal_interval(links, 1), wins))
     if wins:
         found.insert(1, _figure("mean_steps", steps.mean(), normal_interval(steps, 1), wins))
     return found

@@ -17,11 +17,20 @@ from wikinav_jax.graph.distances import distances_to, shortest_distances
 from wikinav_jax.graph.linked_text import EdgeKind, LinkedTextGraph
 from wikinav_jax.navigation.baselines import cosine_scorer
 from wikinav_jax.navigation.batches import WalkDecisions, flatten_actions, is_local
+from wikinav_jax.navigation.beam import BEAM
 from wikinav_jax.navigation.decoding import DECODINGS
 from wikinav_jax.navigation.device_graph import to_device
 from wikinav_jax.navigation.evaluate import Evaluation, Method
 from wikinav_jax.navigation.rollout import Walks, run_episodes
-from wikinav_jax.navigation.types import AT_START, NO_NODE, NodeFeatures, PolicyInput, Scorer
+from wikinav_jax.navigation.trails import trails_of
+from wikinav_jax.navigation.types import (
+    AT_START,
+    NO_NODE,
+    NodeFeatures,
+    PolicyInput,
+    Scorer,
+    Trails,
+)
 from wikinav_jax.navigation.walkers import OUTCOMES
 
 NUM_ALTERNATIVES = 8  # written down for a step, the most probable first
@@ -45,8 +54,8 @@ def explain_walk(
     """Plays one episode and lays it open: an entry of walks.json.
 
     Raises:
-      ValueError: the start is the target, a node is not in the graph, or the decoding goes back
-        without a link (depth-first search).
+      ValueError: the start is the target, a node is not in the graph, or the decoding is a
+        search (depth-first or beam), not a walk.
     """
     _check_decoding(method)
     if start == target:
@@ -90,7 +99,7 @@ def example_walks(
 
     Raises:
       KeyError: the evaluation has no such task and method.
-      ValueError: the decoding goes back without a link (depth-first search).
+      ValueError: the decoding is a search (depth-first or beam), not a walk.
     """
     _check_decoding(method)
     episodes, walks = evaluation.episodes[task], evaluation.walks[task, method.name, method.label]
@@ -118,11 +127,16 @@ def example_walks(
     ]
 
 
+def can_be_told(method: Method) -> bool:
+    """Whether its walks follow one link after the other: no way back, no several paths."""
+    return method.decoding != BEAM and not DECODINGS[method.decoding].backtrack
+
+
 def _check_decoding(method: Method) -> None:
-    if DECODINGS[method.decoding].backtrack:
+    if not can_be_told(method):
         raise ValueError(
-            f"decoding={method.decoding!r} goes back without following a link, which the account "
-            "of a walk cannot show; choose sample, argmax or no_revisit"
+            f"decoding={method.decoding!r} does not follow one link after the other, and the "
+            "account of a walk can show nothing else; choose sample, argmax or no_revisit"
         )
 
 
@@ -250,15 +264,21 @@ def walk_inputs(
         run=run,
         arrived_by=np.concatenate([[AT_START], kind[:-1]]).astype(np.uint8),
         history=history,
+        walk=np.zeros(moves, np.int64),
     )
     links = int((graph.indptr[node + 1] - graph.indptr[node]).sum())
     capacity = 1 << (max(links, 2 * moves, 256) - 1).bit_length()
     inputs = flatten_actions(graph, decisions, capacity, np.random.default_rng(0)).inputs
     extra = max(16, 1 << (moves - 1).bit_length()) - moves
+    trails = trails_of(decisions.walk, decisions.step, history[:, 1:])
     padded = jax.tree.map(lambda leaf: np.pad(leaf, (0, extra)), inputs.decisions)
     if goal is not None:
         padded = padded.replace(goal=np.tile(goal, (len(padded.node), 1)))
-    return PolicyInput(decisions=padded, actions=inputs.actions)
+    trails = Trails(
+        nodes=np.pad(trails.nodes, ((0, 0), (0, extra)), constant_values=NO_NODE),
+        of_decision=np.pad(trails.of_decision, (0, extra)),
+    )
+    return PolicyInput(decisions=padded, actions=inputs.actions, trails=trails)
 
 
 @functools.cache

@@ -19,7 +19,8 @@ from wikinav_jax.navigation.goals import GoalPolicy
 from wikinav_jax.navigation.policies import FeedForwardPolicy, PolicyScorer
 from wikinav_jax.navigation.reinforce import with_reward_average
 from wikinav_jax.navigation.similarity import SimilarityPolicy
-from wikinav_jax.navigation.types import NodeFeatures
+from wikinav_jax.navigation.transformer import TransformerPolicy, TransformerScorer
+from wikinav_jax.navigation.types import NodeFeatures, Scorer
 from wikinav_jax.training.checkpoint import Checkpointer
 from wikinav_jax.training.mesh import local_shards, make_mesh, replicate
 from wikinav_jax.training.optimizers import make_optimizer, make_schedule
@@ -27,6 +28,7 @@ from wikinav_jax.training.state import TrainState, create_state, eval_params
 
 POLICIES: dict[str, type[nn.Module]] = {
     "feed_forward": FeedForwardPolicy,
+    "transformer": TransformerPolicy,
     "similarity": SimilarityPolicy,
 }
 
@@ -53,6 +55,13 @@ def make_policy(config: ConfigDict) -> nn.Module:
     return GoalPolicy(policy, config.sentence.hidden_dim, config.sentence.dropout)
 
 
+def make_scorer(policy: nn.Module) -> Scorer:
+    """The policy as evaluation plays it; a Transformer keeps a memory of its steps."""
+    if isinstance(policy, TransformerPolicy):
+        return TransformerScorer(policy)
+    return PolicyScorer(policy)
+
+
 @dataclass(frozen=True)
 class Walkable:
     """A part of the data with its features on the devices."""
@@ -71,6 +80,7 @@ class Navigator:
         self.mesh = make_mesh()
         self.is_first = jax.process_index() == 0  # the process that writes files
         self.policy = make_policy(config)
+        self.scorer = make_scorer(self.policy)
         self._walkable: dict[str, Walkable] = {}
 
         train, walks = config.train, config.walks
@@ -86,6 +96,7 @@ class Navigator:
             last_exit=walks.last_exit,
             non_backtracking=walks.non_backtracking,
             skip_forced=walks.skip_forced,
+            trails=isinstance(self.scorer, TransformerScorer),
         )
         self.shards = local_shards(spec.num_shards, self.mesh)
         goals = data.train.sentences if config.sentence.enabled else None
@@ -156,4 +167,10 @@ class Navigator:
 
     def method(self, state: TrainState, decoding: str) -> Method:
         """The trained policy under one decoding."""
-        return Method(self.config.name, decoding, PolicyScorer(self.policy), eval_params(state))
+        return Method(
+            self.config.name,
+            decoding,
+            self.scorer,
+            eval_params(state),
+            beam_width=self.config.evaluate.beam_width,
+        )

@@ -22,7 +22,7 @@ from jax.sharding import PartitionSpec as P
 
 from wikinav_jax.navigation.decoding import NO_ACTION, Decoding, check_decoding
 from wikinav_jax.navigation.device_graph import DeviceGraph, out_degree
-from wikinav_jax.navigation.types import NodeFeatures, Scorer
+from wikinav_jax.navigation.types import NodeFeatures, RememberingScorer, Scorer
 from wikinav_jax.navigation.walkers import (
     BROKEN,
     BUDGET,
@@ -91,7 +91,7 @@ def run_episodes(
         or infinity.
     """
     start, target = np.asarray(start, np.int32), np.asarray(target, np.int32)
-    _check_episodes(start, target, budget, graph.indptr.shape[0] - 1)
+    check_episodes(start, target, budget, graph.indptr.shape[0] - 1)
     num_episodes = len(start)
     rule = check_decoding(decoding)
     if goal is not None and (goal.ndim != 2 or len(goal) != num_episodes):
@@ -108,7 +108,8 @@ def run_episodes(
     episodes = _spread(mesh, start, target, goal)
     begin, loop = _programs(mesh, budget, slots)
     key = replicate(mesh, jax.random.key(seed))
-    state = begin(episodes)
+    memory_of = scorer if isinstance(scorer, RememberingScorer) else None
+    state = begin(episodes, memory_of=memory_of)
     ordinary = RoundSpec(scorer, budget, low=-1, capacity=capacity)
     spec = ordinary
     while True:
@@ -118,7 +119,7 @@ def run_episodes(
         # What is left stands at nodes that this kind of round does not hold.
         spec = ordinary
         if int(widest) > capacity:
-            spec = dataclasses.replace(ordinary, low=capacity, capacity=_next_power(int(widest)))
+            spec = dataclasses.replace(ordinary, low=capacity, capacity=next_power(int(widest)))
     walks = _fetch(mesh, state, num_episodes)
     if (walks.outcome == BROKEN).any():
         bad = int(np.argmax(walks.outcome == BROKEN))
@@ -129,12 +130,13 @@ def run_episodes(
     return walks
 
 
-def _next_power(number: int) -> int:
+def next_power(number: int) -> int:
     """The least power of two that is at least `number`."""
     return 1 << (number - 1).bit_length()
 
 
-def _check_episodes(start: np.ndarray, target: np.ndarray, budget: int, num_nodes: int) -> None:
+def check_episodes(start: np.ndarray, target: np.ndarray, budget: int, num_nodes: int) -> None:
+    """Raises ValueError for what `run_episodes` says that it does not play."""
     if start.ndim != 1 or start.shape != target.shape or not len(start):
         raise ValueError(
             f"starts {list(start.shape)} and targets {list(target.shape)} must be one list each, "
@@ -196,8 +198,14 @@ def _programs(mesh: Mesh, budget: int, num_slots: int) -> tuple[Any, Any]:
     """The jitted start and loop for a mesh; cached, so that each shape is traced once."""
     split, whole = P(DATA_AXIS), P()
 
-    def start(episodes: Episodes) -> State:
-        return _lift(initial_state(episodes, budget, num_slots))
+    def start(episodes: Episodes, memory_of: RememberingScorer | None) -> State:
+        def on_device(episodes: Episodes) -> State:
+            return _lift(initial_state(episodes, budget, num_slots, memory_of))
+
+        mapped = jax.shard_map(
+            on_device, mesh=mesh, in_specs=split, out_specs=split, check_vma=False
+        )
+        return mapped(episodes)
 
     def loop(
         state: State,
@@ -239,8 +247,8 @@ def _programs(mesh: Mesh, budget: int, num_slots: int) -> tuple[Any, Any]:
         )
         return mapped(state, episodes, graph, features, params, key, rule)
 
-    start = jax.shard_map(start, mesh=mesh, in_specs=split, out_specs=split, check_vma=False)
-    return jax.jit(start), jax.jit(loop, static_argnames="spec", donate_argnums=0)
+    begin = jax.jit(start, static_argnames="memory_of")
+    return begin, jax.jit(loop, static_argnames="spec", donate_argnums=0)
 
 
 def _lift(state: State) -> State:

@@ -16,7 +16,7 @@ from wikinav_jax.common.files import read_json, write_json
 from wikinav_jax.navigation.config import check_config
 from wikinav_jax.navigation.data import NavigationData, cache_folder, prepare
 from wikinav_jax.navigation.evaluate import Evaluation, Method, baselines_for, evaluate
-from wikinav_jax.navigation.explain import example_walks, explain_walk
+from wikinav_jax.navigation.explain import can_be_told, example_walks, explain_walk
 from wikinav_jax.navigation.navigator import Navigator, Walkable
 from wikinav_jax.navigation.tasks import task_names
 from wikinav_jax.navigation.train import Facts, train
@@ -125,14 +125,15 @@ def explain_run(navigator: Navigator) -> None:
 def _examples(
     navigator: Navigator, place: Walkable, learned: list[Method], evaluation: Evaluation
 ) -> list[dict[str, Any]]:
-    """Walks to read: the last decoding named, on the task that mixes all distances."""
+    """Walks to read: the last walk among the decodings, on the task that mixes all distances."""
     config = navigator.config.evaluate
-    if not config.example_walks or not learned:
+    told = [method for method in learned if can_be_told(method)]
+    if not config.example_walks or not told:
         return []
     return example_walks(
         place.part.graph,
         place.features,
-        learned[-1],
+        told[-1],
         evaluation,
         "multistep" if "multistep" in evaluation.episodes else next(iter(evaluation.episodes)),
         budget=config.budget,

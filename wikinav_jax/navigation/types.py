@@ -3,12 +3,12 @@
 Axes, here and in the rest of the room:
   S  sampler shards of a batch       B  decisions (a walker at a node, about to choose a link)
   E  actions of all decisions, flat  N  nodes of the graph            d  width of phi
-  H  hops of the neighbourhood features
+  H  hops of the neighbourhood features           W  walks                        L  their places
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 from flax import struct
@@ -17,6 +17,8 @@ from wikinav_jax.graph.linked_text import EdgeKind
 
 # NumPy arrays in the sampler and on their way to the devices, JAX arrays on them.
 Array = Any
+# What a walker remembers for its scorer: a pytree whose leaves [K, …] have a row for each walker.
+Memory = Any
 
 NUM_EDGE_KINDS = len(EdgeKind)
 AT_START = NUM_EDGE_KINDS  # `arrived_by` of a walker that has not moved yet
@@ -50,11 +52,19 @@ class Actions(struct.PyTreeNode):
     valid: Array  # bool [E], False for the padding at the end
 
 
+class Trails(struct.PyTreeNode):
+    """The walks that decisions belong to; decision b stands at nodes[of_decision[b], step[b]]."""
+
+    nodes: Array  # int32 [W, L], places from the start on; NO_NODE after the last decision's
+    of_decision: Array  # int32 [B], the row of its walk
+
+
 class PolicyInput(struct.PyTreeNode):
     """Everything that a policy may look at, besides the features of the nodes."""
 
     decisions: Decisions
     actions: Actions
+    trails: Trails | None = None  # for policies that read the whole walk
 
 
 class NodeFeatures(struct.PyTreeNode):
@@ -86,3 +96,22 @@ class Scorer(Protocol):
         ...
 
     def __hash__(self) -> int: ...
+
+
+@runtime_checkable
+class RememberingScorer(Protocol):
+    """A scorer that keeps something of every walker's steps, instead of reading its trail again."""
+
+    def init_memory(self, num_walkers: int) -> Memory:
+        """The memory of walkers that have not moved yet."""
+        ...
+
+    def step(
+        self, params: Any, features: NodeFeatures, inputs: PolicyInput, memory: Memory
+    ) -> tuple[jax.Array, Memory]:
+        """Logits float32 [E], and the memory with this step in it.
+
+        Nothing is cleared when a walker sets out: what was kept before step 0 must not matter. A
+        walker that waits passes the same step again, which must change nothing.
+        """
+        ...

@@ -30,8 +30,10 @@ from wikinav_jax.navigation.types import (
     NO_NODE,
     Array,
     Decisions,
+    Memory,
     NodeFeatures,
     PolicyInput,
+    RememberingScorer,
     Scorer,
 )
 
@@ -69,6 +71,7 @@ class Slots(struct.PyTreeNode):
     step: Array  # int32 [K]
     stack: Array  # int32 [K, L], depth-first search's way back to the start
     depth: Array  # int32 [K], index of the walker's own node in `stack`
+    memory: Memory  # of a RememberingScorer; () for others
 
 
 class State(struct.PyTreeNode):
@@ -92,8 +95,10 @@ class Episodes(struct.PyTreeNode):
     goal: Array = None  # float [P, d], see Decisions.goal; or None
 
 
-def initial_state(episodes: Episodes, budget: int, num_slots: int) -> State:
-    """Nobody walks yet, all episodes wait."""
+def initial_state(
+    episodes: Episodes, budget: int, num_slots: int, memory_of: RememberingScorer | None = None
+) -> State:
+    """Nobody walks yet, all episodes wait. `memory_of`: the scorer, if it is a remembering one."""
     rows = episodes.start.shape[0]
     zero = jnp.zeros(num_slots, jnp.int32)
     return State(
@@ -107,6 +112,7 @@ def initial_state(episodes: Episodes, budget: int, num_slots: int) -> State:
             step=zero,
             stack=jnp.zeros((num_slots, budget + 1), jnp.int32),
             depth=zero,
+            memory=() if memory_of is None else memory_of.init_memory(num_slots),
         ),
         waiting=jnp.zeros((), jnp.int32),
         outcome=jnp.full(rows, WALKING, jnp.int8),
@@ -203,7 +209,11 @@ def move(
         step=slots.step,
         goal=None if episodes.goal is None else episodes.goal[jnp.minimum(row, rows - 1)],
     )
-    logits = spec.scorer(params, features, PolicyInput(decisions=decisions, actions=actions))
+    inputs = PolicyInput(decisions=decisions, actions=actions)
+    if isinstance(spec.scorer, RememberingScorer):
+        logits, memory = spec.scorer.step(params, features, inputs, slots.memory)
+    else:
+        logits, memory = spec.scorer(params, features, inputs), slots.memory
     number = episodes.number[jnp.minimum(row, rows - 1)]
     draws = jax.vmap(decision_key, in_axes=(None, 0, 0))(key, number, slots.step)
     rank = choose_ranks(logits, actions, draws, num_slots, decoding)
@@ -242,6 +252,7 @@ def move(
             step=step,
             stack=stack,
             depth=depth,
+            memory=memory,
         ),
         outcome=state.outcome.at[finished].set(outcome.astype(jnp.int8), mode="drop"),
         steps=state.steps.at[finished].set(step, mode="drop"),
