@@ -1,8 +1,9 @@
 """Wikispeedia as people play it: a node for each article, an edge for each published link.
 
 The graph of blocks (see `wikispeedia`) drops links that it cannot place in the text. A game must
-offer every link that people could click, so this one has the edges of `links.tsv`, all of them and
-no others, between all articles of `articles.tsv`, the site's own pages among them.
+offer every link that people could click, so this one has the edges of `links.tsv`, all but
+those of an article to itself and no others, between all articles of `articles.tsv`, the site's own
+pages among them.
 """
 
 from __future__ import annotations

@@ -15,8 +15,10 @@ from wikinav_jax.common.config import ConfigError
 from wikinav_jax.common.files import read_json, write_json
 from wikinav_jax.navigation.config import check_config
 from wikinav_jax.navigation.data import NavigationData, cache_folder, prepare
+from wikinav_jax.navigation.decoding import DECODINGS
 from wikinav_jax.navigation.evaluate import Evaluation, Method, baselines_for, evaluate
 from wikinav_jax.navigation.explain import can_be_told, example_walks, explain_walk
+from wikinav_jax.navigation.games import game_sets, load_games, play_games
 from wikinav_jax.navigation.navigator import Navigator, Walkable
 from wikinav_jax.navigation.tasks import task_names
 from wikinav_jax.navigation.train import Facts, train
@@ -82,6 +84,11 @@ def evaluate_run(navigator: Navigator, facts: Facts) -> None:
         )
         rows += evaluation.rows
         walks += _examples(navigator, place, learned, evaluation)
+    if navigator.config.games.enabled:
+        played = _play_games(navigator, learned)
+        rows += [row for evaluation in played for row in evaluation.rows]
+        for evaluation in played:
+            walks += _examples(navigator, navigator.walkable("all"), learned, evaluation)
     if not navigator.is_first:
         return
     # In the order that the page shows them; evaluating again keeps the facts of training.
@@ -95,6 +102,35 @@ def evaluate_run(navigator: Navigator, facts: Facts) -> None:
         table = results_table(merged, metric=metric, style="terminal", color=sys.stdout.isatty())
         print(table, end="\n\n")
     print(f"Report: {page}")
+
+
+def _play_games(navigator: Navigator, learned: list[Method]) -> list[Evaluation]:
+    """The pairs that people played, on the graph of all articles."""
+    config, place = navigator.config, navigator.walkable("all")
+    folder = Path(config.data_dir).expanduser() if config.data_dir else None
+    games, names = load_games(folder, cache_folder(config), place.part.graph)
+    if navigator.is_first and games.rejected:
+        listed = "".join(f"{complaint}\n" for complaint in games.rejected)
+        (navigator.workdir / "games_left_out.txt").write_text(listed, encoding="utf-8")
+    # The strongest ones; the others would wander for most of the time that this takes.
+    others = [method for method in baselines_for(place.features) if method.decoding == "no_revisit"]
+    played = play_games(
+        place.part.graph,
+        place.features,
+        [
+            *(method for method in learned if method.decoding in DECODINGS),
+            *(others if config.evaluate.baselines else ()),
+        ],
+        game_sets(
+            games, names, place.part.graph, num_pairs=config.games.num_pairs, seed=config.seed
+        ),
+        mesh=navigator.mesh,
+        system=config.name,
+        dataset=config.dataset.name,
+        seed=config.seed,
+        budget=config.evaluate.budget,
+    )
+    return list(played.values())
 
 
 def explain_run(navigator: Navigator) -> None:
