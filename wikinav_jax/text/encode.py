@@ -92,6 +92,9 @@ class BlockEncoder:
                 f"max_length={limit} must be from 3 to {module.config.max_length}, "
                 "this checkpoint's limit in tokens"
             )
+        for option, value in (("tokens_per_batch", tokens_per_batch), ("workers", workers)):
+            if value is not None and value < 1:
+                raise ValueError(f"{option}={value} must be at least 1")
         if tokenizer.vocab_size > module.config.vocab_size:
             raise ValueError(
                 f"the tokenizer has {tokenizer.vocab_size} ids but the encoder's table only "

@@ -246,7 +246,8 @@ def _encode_chunks(
                     f"encode returned shape {values.shape} for {len(ids)} texts; "
                     f"({len(ids)}, {dim}) is needed"
                 )
-            stored = values.astype(dtype)
+            with np.errstate(over="ignore"):  # an overflow is reported below, with its text
+                stored = values.astype(dtype)
             finite = np.isfinite(stored.astype(np.float32)).all(axis=1)
             if not finite.all():
                 row = int(ids[np.argmin(finite)])
