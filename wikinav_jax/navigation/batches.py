@@ -30,8 +30,9 @@ from wikinav_jax.navigation.types import (
     PolicyInput,
 )
 
-_CAPACITY_STEP = 256  # capacities are multiples of this
+_CAPACITY_STEP = 64  # capacities are multiples of this
 _MOST_PER_DECISION = 32  # actions on average that a derived capacity grants
+_PROBE_WALKS = 1024  # drawn at the start to estimate how many decisions a walk gives
 _PROBE_SHARDS = 4  # drawn at the start to estimate the capacity
 _MAX_ROUNDS = 200  # of walks for one shard before we say that the graph has no decisions
 _PROBE = 2**31 - 1  # a shard number that no run uses, for the probe's random numbers
@@ -127,6 +128,7 @@ class WalkSampler:
             non_backtracking=spec.non_backtracking,
             paths_per_start=spec.paths_per_start,
         )
+        self._num_walks = self._estimate_walks()
         self.num_trails = 0  # W; draws are not held to it while it is estimated
         if spec.trails:
             self.num_trails = self._estimate_trails()
@@ -157,13 +159,9 @@ class WalkSampler:
 
     def _draw_decisions(self, rng: np.random.Generator, count: int) -> WalkDecisions:
         """Exactly `count` decisions: walks in rounds until there are enough, then a fair choice."""
-        spec = self.spec
-        per_walk = (spec.min_walk_steps + spec.max_walk_steps) / 2
-        if spec.decisions_per_walk:
-            per_walk = min(per_walk, spec.decisions_per_walk)
         rounds: list[WalkDecisions] = []
         have = walks = drawn_before = 0
-        num_walks = int(count / per_walk) + 8
+        num_walks = self._num_walks
         for _ in range(_MAX_ROUNDS):
             drawn = self._source.draw(num_walks, rng)
             part = self._cut(drawn.nodes, drawn.edges, drawn.lengths, rng)
@@ -231,6 +229,20 @@ class WalkSampler:
             history=history.astype(np.int32),
             walk=walk,
         )
+
+    def _estimate_walks(self) -> int:
+        """So many walks that one round nearly always gives the decisions of a shard.
+
+        The decisions of W walks are nearly normal about W times their mean: two deviations more.
+        """
+        count = self.spec.decisions_per_shard
+        rng = np.random.default_rng([self.seed, _PROBE])
+        drawn = self._source.draw(_PROBE_WALKS, rng)
+        found = self._cut(drawn.nodes, drawn.edges, drawn.lengths, rng)
+        share = np.bincount(found.walk, minlength=len(drawn.nodes))
+        walks = count / max(share.mean(), 1 / _PROBE_WALKS)
+        spare = 2 * np.sqrt(walks) * share.std() / max(share.mean(), 1 / _PROBE_WALKS)
+        return int(min(walks + spare, 4 * count)) + 8
 
     def _estimate_trails(self) -> int:
         """Room for walks that shards seldom lack: a tenth more than the largest probe has."""
@@ -303,9 +315,7 @@ def flatten_actions(
 
     slot = first[decision] + rank
     node = graph.indices[slot]
-    visits = np.zeros(total, np.int32)
-    for t in range(decisions.history.shape[1]):
-        visits += decisions.history[decision, t] == node
+    visits = np.count_nonzero(decisions.history[decision] == node[:, None], axis=1)
     previous = np.full(count, NO_NODE, np.int32)
     if decisions.history.shape[1] > 1:
         previous = decisions.history[:, -2]

@@ -45,10 +45,8 @@ def before_first_visit(nodes: np.ndarray, target: np.ndarray) -> np.ndarray:
       target: int [W, T], the target node of each decision.
     """
     num_steps = target.shape[1]
-    fresh = np.ones(target.shape, bool)
-    for offset in range(num_steps):  # compare with the node `offset` steps before the decision
-        fresh[:, offset:] &= nodes[:, : num_steps - offset] != target[:, offset:]
-    return fresh
+    met = nodes[:, None, :num_steps] == target[:, :, None]  # [W, t, u]: is nodes[u] its target?
+    return ~(met & _up_to(num_steps)).any(axis=2)
 
 
 def last_exits(nodes: np.ndarray, target: np.ndarray, target_position: np.ndarray) -> np.ndarray:
@@ -63,15 +61,17 @@ def last_exits(nodes: np.ndarray, target: np.ndarray, target_position: np.ndarra
       target_position: int [W, T], a position of the target after the decision.
     """
     num_steps = target.shape[1]
-    now = np.broadcast_to(np.arange(num_steps)[None], target.shape)
-    exits = now.copy()
-    open_ = np.ones(target.shape, bool)  # the target has not been met since the decision
-    for offset in range(1, num_steps):
-        here = nodes[:, offset:num_steps]  # node `offset` steps after decisions 0..T-offset-1
-        part = slice(0, num_steps - offset)
-        open_[:, part] &= (here != target[:, part]) & (
-            now[:, part] + offset < target_position[:, part]
-        )
-        again = open_[:, part] & (here == nodes[:, part])
-        exits[:, part] = np.where(again, now[:, part] + offset, exits[:, part])
-    return exits
+    now = np.arange(num_steps)
+    here = nodes[:, None, :num_steps]  # [W, t, u]: nodes[u], seen from decision t
+    # The first u > t at which the target is met, or else its position.
+    met = (here == target[:, :, None]) & ~_up_to(num_steps)
+    end = np.where(met.any(axis=2), met.argmax(axis=2), target_position)
+    end = np.minimum(end, target_position)
+    again = (here == nodes[:, :num_steps, None]) & (now < end[:, :, None]) & ~_up_to(num_steps)
+    last = num_steps - 1 - again[:, :, ::-1].argmax(axis=2)
+    return np.where(again.any(axis=2), last, now)
+
+
+def _up_to(num_steps: int) -> np.ndarray:
+    """bool [t, u]: u <= t."""
+    return np.tri(num_steps, dtype=bool)
