@@ -32,21 +32,22 @@ Cells = dict[tuple[str, str], list[Row]]  # (line, task) -> a row per seed
 
 def command_of(run: Run, seed: int, folder: Path, args: argparse.Namespace) -> list[str]:
     """The command line of a run, which is one run of `wikinav_jax.main`."""
-    overrides: list[tuple[str, object]] = [
-        ("data_dir", args.data_dir),
-        ("seed", seed),
-        ("evaluate.num_episodes", args.episodes),
-        ("evaluate.decodings", args.decodings),
-        *run.overrides,
-    ]
+    overrides: dict[str, object] = {
+        "data_dir": args.data_dir,
+        "seed": seed,
+        "evaluate.num_episodes": args.episodes,
+        "evaluate.decodings": args.decodings,
+        **dict(run.overrides),
+    }
     if args.steps:
-        overrides.append(("train.num_steps", args.steps))
+        overrides["train.num_steps"] = args.steps
+    # A field given twice on the command line would be joined if it is a tuple: replace it here.
+    overrides |= {name: value for name, _, value in (o.partition("=") for o in args.override)}
     return [
         "wikinav_jax.main",
         f"--config={args.config}",
         f"--workdir={folder}",
-        *(f"--config.{name}={value}" for name, value in overrides),
-        *(f"--config.{override}" for override in args.override),
+        *(f"--config.{name}={value}" for name, value in overrides.items()),
     ]
 
 

@@ -112,6 +112,15 @@ def test_one_seed_has_intervals_and_may_be_unclear(tmp_path, commands, monkeypat
     assert "| RFBC, sampled above RL, sampled | 5-step | +1.0 | unclear |" in text
 
 
+def test_an_override_takes_the_place_of_what_it_overrides(tmp_path, commands):
+    make(tmp_path, "--override=train.num_steps=3", "--steps=9", "--override=evaluate.budget=5")
+    for command in commands:
+        flags = [part.split("=", 1)[0] for part in command]
+        assert flags.count("--config.train.num_steps") == 1
+        assert "--config.train.num_steps=3" in command
+        assert "--config.evaluate.budget=5" in command
+
+
 def test_names_that_are_none_fail_first(tmp_path, commands, capsys):
     with pytest.raises(SystemExit):
         make(tmp_path, only="rx")
