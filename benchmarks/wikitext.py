@@ -28,7 +28,8 @@ import numpy as np
 
 from wikinav_jax.common.files import write_json
 from wikinav_jax.common.progress import progress
-from wikinav_jax.datasets.documents import Section
+from wikinav_jax.datasets.blocks import split_into_blocks
+from wikinav_jax.datasets.documents import Document, Section
 from wikinav_jax.datasets.mediawiki.build import dump_files
 from wikinav_jax.datasets.mediawiki.dump import DumpReader, parse_page
 from wikinav_jax.datasets.mediawiki.limits import limit_memory, time_limit
@@ -142,7 +143,9 @@ def survey_mutations(
         began = time.process_time()
         try:
             with time_limit(30.0):
-                check_sections(parser.parse(text, page.title).sections)
+                sections = parser.parse(text, page.title).sections
+                check_sections(sections)
+                split_into_blocks(Document(page.title, sections))
         except Exception as error:  # any error is a finding
             failures.append(f"{number} ({page.title}): {type(error).__name__}: {error}")
         seconds = time.process_time() - began

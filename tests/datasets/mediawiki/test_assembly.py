@@ -61,7 +61,7 @@ def documents(path) -> Iterator[Document]:
         target, fragment = follow(title, "")
         if target and not fragment:
             aliases.setdefault(target, []).append(title)
-    for _, document in chunk.documents:
+    for _, document, _ in chunk.articles:
         sections = []
         for section in document.sections:
             passages = []

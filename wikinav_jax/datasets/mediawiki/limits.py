@@ -16,10 +16,11 @@ class PageLimitError(Exception):
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raises PageLimitError inside the block once it has run for `seconds` of wall time.
+    """Raises PageLimitError inside the block once it has run for `seconds` of processor time.
 
-    Works in the main thread of a process on POSIX systems; elsewhere the pool's own watch over
-    its workers is what remains.
+    Processor time hardly depends on what else the machine does, so neither does the result. Works
+    in the main thread of a process on POSIX systems; elsewhere the pool's own watch over its
+    workers is what remains.
     """
     usable = hasattr(signal, "setitimer") and (
         threading.current_thread() is threading.main_thread()
@@ -31,13 +32,13 @@ def time_limit(seconds: float) -> Iterator[None]:
     def stop(signum: int, frame: FrameType | None) -> None:
         raise PageLimitError(f"took more than {seconds:g} s")
 
-    previous = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    previous = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
 
 
 def limit_memory(extra_bytes: int) -> bool:

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from wikinav_jax.datasets.blocks import Block, split_into_blocks
 from wikinav_jax.datasets.documents import Document
 from wikinav_jax.datasets.mediawiki.dump import parse_page
 from wikinav_jax.datasets.mediawiki.limits import PageLimitError, time_limit
@@ -23,7 +24,7 @@ class PageOptions:
     """How pages are parsed and split."""
 
     keep_tables: bool = False
-    max_seconds: float = 5.0  # per page
+    max_seconds: float = 5.0  # of processor time per page
     max_memory: int = 500 << 20  # bytes that a worker may take on top of what it starts with
     target_words: int = 100  # of a block
     max_words: int = 120
@@ -43,11 +44,19 @@ class PageOptions:
             )
 
 
+class Article(NamedTuple):
+    """A parsed page."""
+
+    page_id: int | None
+    document: Document
+    blocks: list[Block]
+
+
 @dataclass
 class Chunk:
     """What came of a run of pages."""
 
-    documents: list[tuple[int | None, Document]] = field(default_factory=list)  # (page id, …)
+    articles: list[Article] = field(default_factory=list)
     redirects: list[tuple[str, str, str]] = field(default_factory=list)  # (title, to, fragment)
     failed: list[tuple[str, str]] = field(default_factory=list)  # (title, reason)
     counts: Counter[str] = field(default_factory=Counter)
@@ -121,9 +130,16 @@ class PageParser:
                 f"{len(page.text):,} characters; max_characters={self._options.max_characters:,}"
             )
         parsed = self._wikitext.parse(page.text, title)
+        document = Document(title, parsed.sections)
+        # Here, where the page's limits hold, and not once all of the chunk is parsed.
+        blocks = split_into_blocks(
+            document,
+            target_words=self._options.target_words,
+            max_words=self._options.max_words,
+        )
         chunk.counts["articles"] += 1
         chunk.counts.update(parsed.counts)
-        chunk.documents.append((page.page_id, Document(title, parsed.sections)))
+        chunk.articles.append(Article(page.page_id, document, blocks))
 
     def _redirect(
         self, text: str, is_redirect: bool, named: str

@@ -77,7 +77,7 @@ def parse_chunks(
     options: PageOptions,
     spill: Path,
     workers: int,
-    patience: float = 20.0,
+    patience: float = 120.0,
     work: Callable[..., None] | None = None,
 ) -> Iterator[tuple[int, int]]:
     """Parses chunks into spill files.
@@ -196,9 +196,7 @@ def work_on_chunks(
             return
         try:
             chunk = parser.parse(source.pages, skip=skip, at=at)
-            spill.write(
-                source.number, chunk, source.checksum, options.target_words, options.max_words
-            )
+            spill.write(source.number, chunk, source.checksum)
         except OSError as error:  # such as a full disk: the parent's matter
             connection.send(error)
             return

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from wikinav_jax.common.files import atomic_file, read_json
-from wikinav_jax.datasets.blocks import split_into_blocks
 from wikinav_jax.datasets.mediawiki.hashes import fold_heading, name_hash
 from wikinav_jax.datasets.mediawiki.pages import Chunk
 from wikinav_jax.datasets.sentences import count_words
@@ -61,11 +60,9 @@ class Spill:
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def write(
-        self, number: int, chunk: Chunk, checksum: int, target_words: int, max_words: int
-    ) -> None:
-        """Splits a chunk's documents into blocks and writes them; a kill leaves none of it."""
-        numbers, texts = _split(chunk, target_words, max_words)
+    def write(self, number: int, chunk: Chunk, checksum: int) -> None:
+        """Writes a chunk; a kill in between leaves none of it."""
+        numbers, texts = _columns(chunk)
         with atomic_file(self._path(number, "npz")) as path, open(path, "wb") as file:
             np.savez(file, **cast(dict[str, Any], numbers))
         with atomic_file(self._path(number, "texts")) as path:
@@ -115,13 +112,10 @@ class Spill:
         return self.folder / f"{number // _FILES_PER_FOLDER:04d}" / f"{number:07d}.{suffix}"
 
 
-def _split(
-    chunk: Chunk, target_words: int, max_words: int
-) -> tuple[dict[str, np.ndarray], ChunkTexts]:
+def _columns(chunk: Chunk) -> tuple[dict[str, np.ndarray], ChunkTexts]:
     columns: dict[str, list[int]] = {name: [] for name in NUMBERS}
     texts = ChunkTexts([], [], [], [])
-    for document_number, (page_id, document) in enumerate(chunk.documents):
-        blocks = split_into_blocks(document, target_words=target_words, max_words=max_words)
+    for document_number, (page_id, document, blocks) in enumerate(chunk.articles):
         columns["page_id"].append(-1 if page_id is None else page_id)
         columns["title"].append(name_hash(document.title))
         columns["num_blocks"].append(len(blocks))

@@ -40,6 +40,9 @@ _LIST = re.compile(r"[*#:;]+")
 _TABLE_START = re.compile(r"[ \t:]*\{\|")
 _TABLE_ROW = re.compile(r"[ \t:]*(\{\||\|[-+}]?|!)")
 _CELL = re.compile(r"\|\||!!")
+# A row of dots that long is no text; finding the sentences around it takes time in its square.
+_LONG_RUN = 200
+_ENDS = re.compile(f"[.!?…؟۔։।॥።၊။]{{{_LONG_RUN},}}")
 _IN_PARENTHESES = re.compile(f"[(（][\\s;,、，；{DROPPED}]*[)）]?")
 _AROUND_DROPPED = re.compile(f"[ {DROPPED}]*[{DROPPED}][{DROPPED} ]*")
 
@@ -209,6 +212,8 @@ class _LineReader:
             raw = _tidy(raw)
         if NOTHING in raw:
             raw = raw.replace(NOTHING, "")
+        if len(raw) > _LONG_RUN:
+            raw = _ENDS.sub(lambda match: match[0][:3], raw)
         raw = unshield(raw)
         if LINK_START not in raw:
             return Passage(_MARKS.sub("", raw)) if raw and not raw.isspace() else None
