@@ -50,6 +50,7 @@ def default_config() -> ConfigDict:
     config.features.encoder_dtype = "float32"  # of the encoder's matrix products; or "bfloat16"
     config.features.hops = 0  # rows of what lies 1, 2, … links ahead, for policy "similarity"
     config.features.random_dim = 256  # width of random unit vectors (the paper's "RF" rows)
+    config.features.inward_hops = 0  # likewise of what links to a node, from 1, 2, … links behind
 
     config.walks = ConfigDict()
     config.walks.policy = "forward"  # where walks come from: see trajectories.WALK_POLICIES
@@ -189,3 +190,9 @@ def check_config(config: ConfigDict) -> None:
     check_range("train.evaluate_episodes", config.train.evaluate_episodes, 1)
     for field in ("num_steps", "num_shards", "decisions_per_shard", "workers"):
         check_range(f"train.{field}", config.train[field], 1)
+    check_range("features.inward_hops", config.features.inward_hops, 0)
+    if config.features.inward_hops and needs_sentences(config):
+        raise ConfigError(
+            f"features.inward_hops={config.features.inward_hops} tells what links to the target, "
+            "which sentence search must not know; set it to 0, or leave sentence search out"
+        )

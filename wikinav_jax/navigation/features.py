@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from wikinav_jax.graph.csr import Adjacency
+from wikinav_jax.graph.csr import Adjacency, reverse_csr
 from wikinav_jax.navigation.types import NodeFeatures
 from wikinav_jax.training.mesh import replicate
 
@@ -82,6 +82,7 @@ def make_node_features(
     *,
     mesh: jax.sharding.Mesh,
     hops: int = 0,
+    inward_hops: int = 0,
     dtype: jnp.dtype = jnp.float32,
 ) -> NodeFeatures:
     """Puts the features of a graph's nodes on the devices, a whole copy on each.
@@ -91,6 +92,7 @@ def make_node_features(
       vectors: float [N, d], phi.
       mesh: the devices.
       hops: H, see `neighbourhood_rows`; the table grows to H + 1 rows a node.
+      inward_hops: J, the same against the direction of the links, and as many rows more.
       dtype: of the rows on the device.
 
     Raises:
@@ -108,11 +110,15 @@ def make_node_features(
             f"the features of node {bad} are not finite; delete the feature table and build it "
             "again"
         )
+    inward = None
+    if inward_hops:
+        inward = neighbourhood_rows(reverse_csr(graph), vectors, inward_hops, dtype=dtype)
     in_degree = np.bincount(graph.indices, minlength=num_nodes)
     features = NodeFeatures(  # NumPy arrays on the way to the devices
         vectors=np.asarray(vectors).astype(dtype),
         log_out_degree=np.log1p(np.diff(graph.indptr)).astype(np.float32),
         log_in_degree=np.log1p(in_degree).astype(np.float32),
         neighbourhood=neighbourhood_rows(graph, vectors, hops, dtype=dtype) if hops else None,
+        inward=inward,
     )
     return replicate(mesh, features)

@@ -150,8 +150,8 @@ def play_games(
     dataset: str,
     seed: int,
     budget: int = 100,
-    slots: int = 256,
-    capacity: int = 16_384,
+    slots: int = 128,
+    capacity: int = 4_096,
 ) -> dict[str, Evaluation]:
     """Plays every set with every method; by split, with the rows of the opponents.
 
@@ -171,8 +171,8 @@ def play_games(
       dataset: for the rows.
       seed: of sampled moves.
       budget: most clicks of a game.
-      slots: see `run_episodes`.
-      capacity: see `run_episodes`; articles have many links.
+      slots: see `run_episodes`; few, so that the last, long games cost little.
+      capacity: see `run_episodes`; articles have some thirty links.
     """
     links = to_device(graph, mesh)
     found: dict[str, Evaluation] = {}

@@ -121,7 +121,11 @@ class Navigator:
         if name not in self._walkable:
             part = self.data.part(name)
             features = make_node_features(
-                part.graph, part.vectors, mesh=self.mesh, hops=self.config.features.hops
+                part.graph,
+                part.vectors,
+                mesh=self.mesh,
+                hops=self.config.features.hops,
+                inward_hops=self.config.features.inward_hops,
             )
             self._walkable[name] = Walkable(part, features)
         return self._walkable[name]

@@ -6,7 +6,7 @@ learned weightings of phi's components; with little else to memorise, it carries
 other articles.
 
 Axes: B decisions, E flat actions, H hops of the neighbourhood features, P = H + 1 rows of a node,
-K similarity heads, d width of phi.
+K similarity heads, J hops against the links, d width of phi.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SimilarityPolicy(nn.Module):
         weights = self.param("heads", _initial_heads, (self.heads, features.vectors.shape[1]))
         x = jnp.concatenate(
             [
-                _similarities(weights, features, inputs),
+                similarities(weights, features, inputs),
                 _link_inputs(features, actions),
                 *([_history_inputs(inputs)] if self.history else []),
                 _place_inputs(features, inputs)[actions.decision],
@@ -75,7 +75,7 @@ def _initial_heads(key: jax.Array, shape: tuple[int, int]) -> jax.Array:
     return weights.at[0].set(1.0)
 
 
-def _similarities(weights: jax.Array, features: NodeFeatures, inputs: PolicyInput) -> jax.Array:
+def similarities(weights: jax.Array, features: NodeFeatures, inputs: PolicyInput) -> jax.Array:
     """Link and target, place and target, link and place under each head; [E, (P + 2) K]."""
     decisions, actions = inputs.decisions, inputs.actions
     # The rows are read-only inputs: no gradient goes there, only into the weights.
@@ -88,8 +88,32 @@ def _similarities(weights: jax.Array, features: NodeFeatures, inputs: PolicyInpu
         beyond = features.neighbourhood[actions.node].astype(jnp.float32)  # [E, H, d]
         ahead = (beyond * wanted[:, None]) @ weights.T  # [E, H, K]
         found.append(ahead.reshape(ahead.shape[0], -1))
+    if features.inward is not None:
+        found += _inward_similarities(weights, features, inputs, rows, here)
     found.append(((here * target) @ weights.T)[actions.decision])
     return _SIMILARITY_SCALE * jnp.concatenate(found, axis=1)
+
+
+def _inward_similarities(
+    weights: jax.Array,
+    features: NodeFeatures,
+    inputs: PolicyInput,
+    rows: jax.Array,
+    here: jax.Array,
+) -> list[jax.Array]:
+    """Links, what lies ahead of them, and the place, each with what links to the target."""
+    decisions, actions = inputs.decisions, inputs.actions
+    behind = features.inward[decisions.target].astype(jnp.float32)  # [B, J, d]
+    ahead = rows[:, None]
+    if features.neighbourhood is not None:
+        beyond = features.neighbourhood[actions.node].astype(jnp.float32)
+        ahead = jnp.concatenate([ahead, beyond], axis=1)  # [E, P, d]
+    found = []
+    for hop in range(behind.shape[1]):
+        near = (ahead * behind[:, hop][actions.decision][:, None]) @ weights.T  # [E, P, K]
+        found.append(near.reshape(near.shape[0], -1))
+        found.append(((here * behind[:, hop]) @ weights.T)[actions.decision])
+    return found
 
 
 def _link_inputs(features: NodeFeatures, actions: Actions) -> jax.Array:

@@ -85,6 +85,8 @@ class NavigationBatch(struct.PyTreeNode):
     taken: Array  # int32 [B], index into the flat actions
     # float32 [E], added to the logits in the loss only: log of how many links an action stands for
     # where a hub's links were sampled to fit the capacity, else 0.
+    # float [N, J, d], for j = 1..J the same from where j random in-links come; None without.
+    inward: Array = None
     log_weight: Array
 
 
