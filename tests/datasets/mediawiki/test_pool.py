@@ -75,11 +75,11 @@ def test_a_worker_that_stands_still_is_replaced(tmp_path):
         sources("Aa", "STILL", "Bb"),
         workers=1,
         work=hostile_work,
-        patience=0.5,
-        options=PageOptions(max_seconds=0.5),
+        patience=2.0,
+        options=PageOptions(max_seconds=1.0),
     )
     assert titles(spill, 0) == ["Aa", "Bb"]
-    assert spill.head(0)["failed"] == [["STILL", "a worker process stood still for 1 s"]]
+    assert spill.head(0)["failed"] == [["STILL", "a worker process stood still for 3 s"]]
 
 
 def test_workers_that_die_of_themselves_are_an_error(tmp_path):

@@ -62,7 +62,8 @@ class _Worker:
         page = self.page.value
         if page != self.seen[0]:
             self.seen = (page, time.monotonic())
-        return time.monotonic() - self.seen[1] > seconds
+        # Before its first page it starts up, which takes long on a busy machine.
+        return page >= 0 and time.monotonic() - self.seen[1] > seconds
 
     def stop(self) -> None:
         self.connection.close()
