@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from wikinav_jax.reports.axes import linear_axis
 
-_LABELS, _PANEL, _GAP, _ROW, _TOP, _BOTTOM = 300, 190, 24, 26, 64, 34
+_LABELS, _PANEL, _GAP, _ROW, _TOP, _BOTTOM = 300, 190, 34, 26, 64, 34
 _INK, _QUIET, _GRID = "#1f2933", "#6b7280", "#e2e5ea"
 _COLORS = ("#1d4ed8", "#b45309", "#047857", "#9d174d")  # by group
 

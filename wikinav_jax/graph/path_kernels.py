@@ -10,10 +10,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-# Bases of successive searches lie so far apart; levels must stay below.
-MAX_LEVEL = 1 << 20
-# Path counts stop growing here: the product of two stays finite.
-_MANY = 1e150
+# Path counts, float32 to halve what a search touches, stop growing here: the product of two is
+# still a float32.
+_MANY = np.float32(1e18)
 
 
 @numba.njit(nogil=True)
@@ -84,9 +83,9 @@ def pair_paths(
     """A path for each of P pairs by a search from both ends; the cheaper side moves a level on.
 
     Args: the graph and its reverse (`back_edge`: forward slots); sources, targets int64 [P]; draws
-    float64 [P, T + 1] in [0, 1); scratch: labels int64 [2, N] of zeros, counts float64 [2, N],
-    queues int32 [2, N]. Fills nodes int32 [P, T + 1], edges int64 [P, T] and lengths int64 [P],
-    -1 where there is no path of at most T links.
+    float64 [P, T + 1] in [0, 1); scratch: labels int [2, N] of zeros, which hold (P + 1) (T + 1),
+    counts float32 [2, N], queues int32 [2, N]. Fills nodes int32 [P, T + 1], edges int64 [P, T] and
+    lengths int64 [P], -1 where there is no path of at most T links.
     """
     most = edges.shape[1]
     label, back_label = labels[0], labels[1]
@@ -98,7 +97,7 @@ def pair_paths(
         lengths[pair] = 0
         if source == target:
             continue
-        base = np.int64(pair + 1) * MAX_LEVEL
+        base = (pair + 1) * (most + 1)  # above all labels of the search before
         label[source], back_label[target] = base, base
         count[source], back_count[target] = 1.0, 1.0
         queue[0], back_queue[0] = source, target
@@ -196,15 +195,15 @@ def distant_paths(
 ):
     """K paths from each of B starts to nodes at uniformly random distances from least to T.
 
-    Args: as `pair_paths`; starts int64 [B]; draws float64 [B, K, T + 2]; scratch: label int64 [N]
-    of zeros, count float64 [N], queue int32 [N]. Fills nodes [B, K, T + 1], edges [B, K, T] and
+    Args: as `pair_paths`; starts int64 [B]; draws float64 [B, K, T + 2]; scratch: label int [N]
+    of zeros, count float32 [N], queue int32 [N]. Fills nodes [B, K, T + 1], edges [B, K, T] and
     lengths [B, K], -1 where the start reaches no node as far as `least`.
     """
     most = edges.shape[2]
     ends = np.empty(most + 2, np.int64)  # level l lies in queue[ends[l]:ends[l + 1]]
     for row in range(len(starts)):
         start = starts[row]
-        base = np.int64(row + 1) * MAX_LEVEL
+        base = (row + 1) * (most + 1)  # above all labels of the search before
         label[start] = base
         count[start] = 1.0
         queue[0] = start

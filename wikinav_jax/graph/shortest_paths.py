@@ -50,8 +50,8 @@ def sample_shortest_paths(
             sources,
             targets,
             draws,
-            np.zeros((2, num_nodes), np.int64),
-            np.empty((2, num_nodes)),
+            np.zeros((2, num_nodes), _label_dtype(len(sources), num_steps)),
+            np.empty((2, num_nodes), np.float32),
             np.empty((2, num_nodes), np.int32),
             nodes,
             edges,
@@ -118,8 +118,8 @@ def sample_distant_paths(
             starts,
             min_steps,
             draws,
-            np.zeros(num_nodes, np.int64),
-            np.empty(num_nodes),
+            np.zeros(num_nodes, _label_dtype(len(starts), max_steps)),
+            np.empty(num_nodes, np.float32),
             np.empty(num_nodes, np.int32),
             nodes,
             edges,
@@ -149,6 +149,11 @@ def _check_steps(least: int, num_steps: int) -> None:
     most = 65_535
     if not least <= num_steps <= most:
         raise ValueError(f"a path of {num_steps} steps is out of bounds: give {least} to {most}")
+
+
+def _label_dtype(num_searches: int, num_steps: int) -> type[np.signedinteger]:
+    """Labels of all searches of a call differ; narrow ones, where they fit, halve what is read."""
+    return np.int32 if (num_searches + 1) * (num_steps + 1) < 2**31 else np.int64
 
 
 def _empty(shape: tuple[int, ...], num_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

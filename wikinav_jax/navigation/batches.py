@@ -48,7 +48,7 @@ class BatchSpec:
     min_walk_steps: int = 1  # walks have uniformly min to max steps
     max_walk_steps: int = 20
     policy: str = "forward"  # where walks come from, see trajectories.TrajectorySource
-    paths_per_start: int = 4  # of policy "shortest_uniform", whose search is done once a start
+    paths_per_start: int = 8  # of policy "shortest_uniform", whose search is done once a start
     target: str = "end"  # see targets.choose_targets
     first_visit: bool = False  # drop decisions made after (or at) the first visit to the target
     last_exit: bool = False  # learn the last exit from a node the walk comes back to

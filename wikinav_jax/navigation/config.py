@@ -54,7 +54,7 @@ def default_config() -> ConfigDict:
 
     config.walks = ConfigDict()
     config.walks.policy = "forward"  # where walks come from: see trajectories.WALK_POLICIES
-    config.walks.paths_per_start = 4  # of "shortest_uniform": paths from one search
+    config.walks.paths_per_start = 8  # of "shortest_uniform": paths from one search
     config.walks.steps = (1, 20)  # T ~ U(low, high); (10, 10) trains for 10-step navigation
     config.walks.target = "end"  # "end" of the walk (the paper), or "later": any later node
     config.walks.first_visit = False  # stop learning at the first visit of the target
