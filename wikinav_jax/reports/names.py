@@ -41,8 +41,6 @@ _METRICS = {
             ("more", "than", False),
         )
     },
-    # Of a search, which opens more nodes than lie on the path that it finds.
-    "mean_links": MetricName("Links of the path", higher_is_better=None, decimals=1),
     "excluded": MetricName("Excluded", higher_is_better=None, decimals=0, is_note=True),
     "accuracy": MetricName("Accuracy", fraction=True),
     "roc_auc": MetricName("ROC AUC", fraction=True),
