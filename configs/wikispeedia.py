@@ -18,6 +18,15 @@ ours away from `best`, so that a table of them is the ablation:
   feed_forward  the paper's policy on the walks of `best`
   sentence      `best` where one random sentence of the target's block tells the target
   articles80    80 % of the articles for training instead of 50 %
+
+and of `paper`, each with one change (python -m benchmarks.navigation_tables runs them all):
+
+  reverse           walks drawn backwards from their targets
+  shortest_uniform  shortest paths to uniform nodes at uniform distances
+  shortest_walk     shortest paths between the ends of walks
+  random_features   random unit vectors in place of features
+  rl                REINFORCE on its own walks, of as many moves
+  rl_random         the same on random unit vectors
 """
 
 from collections.abc import Callable
@@ -48,11 +57,11 @@ def get_config(variant: str = "best") -> ConfigDict:
     config.train.decisions_per_shard = 256
     config.train.checkpoint_every = 500
     config.train.evaluate_every = 500
-    if variant == "paper":
+    if variant in PAPER_VARIANTS:
         _feed_forward(config)
     else:
         _ours(config)
-        VARIANTS[variant](config)
+    VARIANTS[variant](config)
     return config
 
 
@@ -99,6 +108,29 @@ def _sentence(config: ConfigDict) -> None:
     config.evaluate.tasks = ("sentence-5", "sentence-10", "sentence-20")
 
 
+def _set_walks(policy: str) -> Callable[[ConfigDict], None]:
+    def change(config: ConfigDict) -> None:
+        config.walks.policy = policy
+
+    return change
+
+
+def _random_features(config: ConfigDict) -> None:
+    config.features.sources = ("random",)
+    config.features.center = False
+
+
+def _rl(config: ConfigDict) -> None:
+    config.name = "rl"
+    config.train.algorithm = "reinforce"
+
+
+def _rl_random(config: ConfigDict) -> None:
+    _random_features(config)
+    _rl(config)
+    config.name = "rl_random_features"
+
+
 def _articles80(config: ConfigDict) -> None:
     config.split.fractions = (0.8, 0.2)
 
@@ -107,9 +139,18 @@ def _unchanged(config: ConfigDict) -> None:
     del config
 
 
-VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
-    "best": _unchanged,
+PAPER_VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "paper": _unchanged,
+    "reverse": _set_walks("reverse"),
+    "shortest_uniform": _set_walks("shortest_uniform"),
+    "shortest_walk": _set_walks("shortest_walk"),
+    "random_features": _random_features,
+    "rl": _rl,
+    "rl_random": _rl_random,
+}
+VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
+    **PAPER_VARIANTS,
+    "best": _unchanged,
     "no_lookahead": _set_hops(0),
     "one_hop": _set_hops(1),
     "two_hops": _set_hops(2),
