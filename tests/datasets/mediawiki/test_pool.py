@@ -88,11 +88,11 @@ def test_workers_that_die_of_themselves_are_an_error(tmp_path):
 
 
 def test_a_page_over_its_time_is_left_out():
-    chunk = PageParser(SiteInfo(), PageOptions(max_seconds=0.01)).parse(
-        sources("Aa", "Slow " + "[[a]] " * 100_000, "Bb")
+    chunk = PageParser(SiteInfo(), PageOptions(max_seconds=0.3)).parse(
+        sources("Aa", "Slow " + "[[a]] " * 600_000, "Bb")
     )
     assert [article.document.title for article in chunk.articles] == ["Aa", "Bb"]
-    assert chunk.failed == [("Slow [[a]]", "took more than 0.01 s")]
+    assert chunk.failed == [("Slow [[a]]", "took more than 0.3 s")]
 
 
 def work_for(seconds: float) -> None:

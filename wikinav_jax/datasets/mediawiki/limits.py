@@ -14,6 +14,10 @@ class PageLimitError(Exception):
     """A page took too long, or too much memory."""
 
 
+_armed = False  # whether a block is running whose time counts
+_limit = 0.0
+
+
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Raises PageLimitError inside the block once it has run for `seconds` of processor time.
@@ -29,16 +33,22 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def stop(signum: int, frame: FrameType | None) -> None:
-        raise PageLimitError(f"took more than {seconds:g} s")
-
-    previous = signal.signal(signal.SIGPROF, stop)
+    global _armed, _limit
+    # The handler stays: a signal that is still on its way when the block ends finds it unarmed.
+    if signal.getsignal(signal.SIGPROF) is not _stop:
+        signal.signal(signal.SIGPROF, _stop)
+    _armed, _limit = True, seconds
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
+        _armed = False
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, previous)
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    if _armed:
+        raise PageLimitError(f"took more than {_limit:g} s")
 
 
 def limit_memory(extra_bytes: int) -> bool:
