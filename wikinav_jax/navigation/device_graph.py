@@ -12,7 +12,7 @@ from flax import struct
 from jax.sharding import Mesh
 
 from wikinav_jax.graph.linked_text import LinkedTextGraph
-from wikinav_jax.navigation.types import Actions, Array
+from wikinav_jax.navigation.types import Actions, Array, NodeFeatures, PolicyInput
 from wikinav_jax.training.mesh import replicate
 
 MAX_EDGES = 2**31 - 1  # slots are int32 on the device
@@ -50,6 +50,19 @@ def to_device(graph: LinkedTextGraph, mesh: Mesh) -> DeviceGraph:
 def out_degree(graph: DeviceGraph, node: jax.Array) -> jax.Array:
     """Links that leave each node; int32 [K]."""
     return graph.indptr[node + 1] - graph.indptr[node]
+
+
+def with_link_vectors(features: NodeFeatures, inputs: PolicyInput) -> PolicyInput:
+    """The input with the vector of every action, where the features know the links by their words.
+
+    `features` are of the nodes that the input's decisions stand at.
+    """
+    if features.links is None:
+        return inputs
+    actions = inputs.actions
+    slot = features.links.first[inputs.decisions.node[actions.decision]] + actions.rank
+    vector = features.links.vectors[jnp.where(actions.valid, slot, 0)].astype(jnp.float32)
+    return inputs.replace(actions=actions.replace(vector=vector))
 
 
 def expand(

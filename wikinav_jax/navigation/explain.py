@@ -19,7 +19,7 @@ from wikinav_jax.navigation.baselines import cosine_scorer
 from wikinav_jax.navigation.batches import WalkDecisions, flatten_actions, is_local
 from wikinav_jax.navigation.beam import BEAM
 from wikinav_jax.navigation.decoding import DECODINGS
-from wikinav_jax.navigation.device_graph import to_device
+from wikinav_jax.navigation.device_graph import to_device, with_link_vectors
 from wikinav_jax.navigation.evaluate import Evaluation, Method
 from wikinav_jax.navigation.rollout import Walks, run_episodes
 from wikinav_jax.navigation.trails import trails_of
@@ -185,6 +185,7 @@ def _steps(
 ) -> list[Json]:
     """Every decision of a walk, scored again all at once from what the walker saw."""
     inputs = walk_inputs(graph, path, rank, target, goal)
+    inputs = with_link_vectors(features, inputs)
     logits = np.asarray(_scores(method.scorer)(method.params, features, inputs))
     cosine = np.asarray(_scores(cosine_scorer)({}, features, inputs))
     actions = inputs.actions

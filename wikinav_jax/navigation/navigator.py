@@ -12,13 +12,14 @@ from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import check_choice, flatten
 from wikinav_jax.navigation.batches import BatchSpec, WalkSampler
-from wikinav_jax.navigation.data import NavigationData, Part
+from wikinav_jax.navigation.data import NavigationData, Part, cache_folder
 from wikinav_jax.navigation.evaluate import Method
 from wikinav_jax.navigation.features import make_node_features
 from wikinav_jax.navigation.goals import GoalPolicy
 from wikinav_jax.navigation.policies import FeedForwardPolicy, PolicyScorer
 from wikinav_jax.navigation.reinforce import with_reward_average
 from wikinav_jax.navigation.similarity import SimilarityPolicy
+from wikinav_jax.navigation.text_model import TextModel
 from wikinav_jax.navigation.transformer import TransformerPolicy, TransformerScorer
 from wikinav_jax.navigation.types import NodeFeatures, Scorer
 from wikinav_jax.training.checkpoint import Checkpointer
@@ -33,7 +34,17 @@ POLICIES: dict[str, type[nn.Module]] = {
 }
 
 # Fields that shape what is trained: a checkpoint with other values is refused.
-_IDENTITY = ("seed", "dataset", "split", "features", "walks", "policy", "sentence", "train")
+_IDENTITY = (
+    "seed",
+    "dataset",
+    "split",
+    "features",
+    "walks",
+    "policy",
+    "sentence",
+    "encoder",
+    "train",
+)
 # ... except these, which only say how long, how often or how fast.
 _FREE = (
     "train.num_steps",
@@ -115,9 +126,24 @@ class Navigator:
         )
         averaged = train.algorithm == "reinforce"
         self.optimizer = with_reward_average(optimizer) if averaged else optimizer
+        self.text: TextModel | None = None  # where phi is learned
+        if config.encoder.enabled:
+            self.text = TextModel(config, cache_folder(config), self.policy, self.sampler)
+            self.optimizer = self.text.slow_down(self.optimizer)
 
-    def walkable(self, name: str) -> Walkable:
-        """A part of the data ("all", "train" or "eval") on the devices; put there once."""
+    def walkable(self, name: str, state: TrainState | None = None) -> Walkable:
+        """A part of the data ("all", "train" or "eval") on the devices; put there once.
+
+        Where phi is learned it is the state's, and the blocks are read anew for another state.
+        """
+        if self.text is not None and state is not None:
+            part = self.data.part(name)
+            key = f"{name} at {int(state.step)}"
+            if key not in self._walkable:
+                self._walkable.clear()  # one table of links' vectors is large enough
+                found = self.text.features(eval_params(state), part.graph, self.mesh)
+                self._walkable[key] = Walkable(part, found)
+            return self._walkable[key]
         if name not in self._walkable:
             part = self.data.part(name)
             features = make_node_features(
@@ -133,6 +159,14 @@ class Navigator:
     def initial_state(self) -> TrainState:
         """The state at step 0, on every device."""
         init_key, train_key = jax.random.split(jax.random.key(self.config.seed))
+        init = self._init if self.text is None else self.text.init
+        state = create_state(
+            init(init_key), self.optimizer, train_key, ema_decay=self.config.train.ema_decay
+        )
+        return replicate(self.mesh, state)
+
+    def _init(self, key: jax.Array) -> Any:
+        """Parameters of the policy."""
         sample = jax.tree.map(lambda leaf: leaf[0], self.sampler.batch_at(0, [0]))
         features = self.walkable("train").features
 
@@ -140,10 +174,7 @@ class Navigator:
         def init(key: jax.Array) -> Any:
             return self.policy.init(key, features, sample.inputs, train=False)["params"]
 
-        state = create_state(
-            init(init_key), self.optimizer, train_key, ema_decay=self.config.train.ema_decay
-        )
-        return replicate(self.mesh, state)
+        return init(key)
 
     def checkpointer(self, *, read_only: bool) -> Checkpointer:
         """The run's checkpoints; they belong to configs that agree on all that shapes the model."""
@@ -171,10 +202,11 @@ class Navigator:
 
     def method(self, state: TrainState, decoding: str) -> Method:
         """The trained policy under one decoding."""
+        params = eval_params(state)
         return Method(
             self.config.name,
             decoding,
             self.scorer,
-            eval_params(state),
+            params if self.text is None else params["policy"],
             beam_width=self.config.evaluate.beam_width,
         )

@@ -89,12 +89,17 @@ class FeedForwardPolicy(nn.Module):
 
 
 def action_scores(query: jax.Array, vectors: jax.Array, inputs: PolicyInput) -> jax.Array:
-    """query of the action's decision · row of the action's node; [B, d], [N, d] -> float32 [E].
+    """query of the action's decision · a_i of the action; [B, d], [N, d] -> float32 [E].
+
+    a_i is the row of the node it leads to, or the action's own vector where it has one.
 
     One fused gather-multiply-reduce; nothing of size [E, d] is kept for the backward pass but
     what it gathers again.
     """
     actions = inputs.actions
+    if actions.vector is not None:
+        own = actions.vector * query[actions.decision]
+        return jnp.sum(own, axis=-1, dtype=jnp.float32)
     return jnp.sum(vectors[actions.node] * query[actions.decision], axis=-1, dtype=jnp.float32)
 
 

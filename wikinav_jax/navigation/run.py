@@ -66,7 +66,7 @@ def evaluate_run(navigator: Navigator, facts: Facts) -> None:
     rows: list[dict[str, Any]] = []
     walks: list[dict[str, Any]] = []
     for split in config.splits:
-        place = navigator.walkable(split)
+        place = navigator.walkable(split, state)
         others = baselines_for(place.features) if config.baselines else ()
         evaluation = evaluate(
             place.part.graph,
@@ -136,12 +136,13 @@ def _play_games(navigator: Navigator, learned: list[Method]) -> list[Evaluation]
 def explain_run(navigator: Navigator) -> None:
     """Prints one walk with the alternatives it weighed, and writes it as a page."""
     config = navigator.config.explain
-    place = navigator.walkable(config.graph)
+    state = navigator.restore()
+    place = navigator.walkable(config.graph, state)
     start, target = (place.part.graph.find(name) for name in (config.start, config.target))
     walk = explain_walk(
         place.part.graph,
         place.features,
-        navigator.method(navigator.restore(), config.decoding),
+        navigator.method(state, config.decoding),
         start,
         target,
         mesh=navigator.mesh,

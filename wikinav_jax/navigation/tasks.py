@@ -27,8 +27,8 @@ class Task:
     name: str
     min_steps: int  # the walk takes uniformly min to max steps
     max_steps: int
-    sentence: bool = False  # the target is told by one random sentence of its block
     reverse: bool = False  # the walk is drawn backwards, from a uniform target
+    sentence: bool = False  # the target is told by one random sentence of its block
 
 
 TASKS = {

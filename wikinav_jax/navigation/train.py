@@ -19,6 +19,8 @@ from wikinav_jax.navigation.losses import batch_loss
 from wikinav_jax.navigation.navigator import Navigator
 from wikinav_jax.navigation.policies import PolicyScorer, PolicyTrainer
 from wikinav_jax.navigation.reinforce import make_reinforce_step
+from wikinav_jax.navigation.text_policy import TextLoss
+from wikinav_jax.navigation.text_types import TextBatch
 from wikinav_jax.navigation.types import NavigationBatch, NodeFeatures
 from wikinav_jax.training.loop import FitRecord, fit
 from wikinav_jax.training.metrics import MetricWriter
@@ -47,10 +49,37 @@ def make_train_step(
     return train_step
 
 
+def make_loss(navigator: Navigator) -> BatchLoss:
+    """The loss that the config asks for."""
+    policy = navigator.policy
+    if isinstance(policy, GoalPolicy):
+        return GoalLoss(policy, navigator.config.sentence.auxiliary_weight)
+    return functools.partial(batch_loss, PolicyTrainer(policy))
+
+
 Learner = tuple[StepFn, Callable[[int], Any]]  # the compiled step, and its batches by step
 
 
+def make_text_step(
+    loss: TextLoss, optimizer: optax.GradientTransformation
+) -> Callable[[TrainState, TextBatch], tuple[TrainState, Metrics]]:
+    """The same step where phi is learned: the gradient goes on into the text encoder."""
+
+    def train_step(state: TrainState, batch: TextBatch) -> tuple[TrainState, Metrics]:
+        gradients, metrics = jax.grad(loss, has_aux=True)(state.params, batch, step_key(state))
+        return apply_gradients(state, gradients, optimizer), metrics
+
+    return train_step
+
+
 def _cloning(navigator: Navigator) -> Learner:
+    text = navigator.text
+    if text is not None:
+        text_step = make_text_step(TextLoss(text.policy), navigator.optimizer)
+        return (
+            jit_step(text_step, navigator.mesh),
+            lambda step: text.sampler.batch_at(step, navigator.shards),
+        )
     step_fn = jit_step(
         make_train_step(make_loss(navigator), navigator.optimizer),
         navigator.mesh,
@@ -84,14 +113,6 @@ LEARNERS: dict[str, Callable[[Navigator], Learner]] = {
     "cloning": _cloning,
     "reinforce": _reinforce,
 }
-
-
-def make_loss(navigator: Navigator) -> BatchLoss:
-    """The loss that the config asks for."""
-    policy = navigator.policy
-    if isinstance(policy, GoalPolicy):
-        return GoalLoss(policy, navigator.config.sentence.auxiliary_weight)
-    return functools.partial(batch_loss, PolicyTrainer(policy))
 
 
 def train(navigator: Navigator) -> Facts:
@@ -141,8 +162,9 @@ def _quick_evaluation(navigator: Navigator, state: TrainState) -> Mapping[str, f
     config = navigator.config
     found: dict[str, float] = {}
     task = "sentence-20" if config.sentence.enabled else "multistep"
-    for split in ("eval", "train"):
-        place = navigator.walkable(split)
+    # A learned phi would read all blocks of a half anew: the held-out half must do.
+    for split in ("eval", "train") if navigator.text is None else ("eval",):
+        place = navigator.walkable(split, state)
         evaluation = evaluate(
             place.part.graph,
             place.features,

@@ -50,6 +50,8 @@ class Actions(struct.PyTreeNode):
     rank: Array  # int32 [E], place among the links of its node
     visits: Array  # int32 [E], how often the walk has stood at `node`, its start included
     valid: Array  # bool [E], False for the padding at the end
+    # float [E, d], a_i of links that are known by their words; None: phi of where they lead
+    vector: Array = None
 
 
 class Trails(struct.PyTreeNode):
@@ -67,6 +69,13 @@ class PolicyInput(struct.PyTreeNode):
     trails: Trails | None = None  # for policies that read the whole walk
 
 
+class LinkVectors(struct.PyTreeNode):
+    """What is known of every link of one graph by its words, on the device."""
+
+    first: Array  # int32 [N], slot of a node's first link
+    vectors: Array  # float [links, d]
+
+
 class NodeFeatures(struct.PyTreeNode):
     """What is known of every node of one graph, on the device."""
 
@@ -76,6 +85,9 @@ class NodeFeatures(struct.PyTreeNode):
     # float [N, H, d], for h = 1..H the mean of phi over where h random links lead, scaled to
     # length 1 (zero where every such walk ends before); None without.
     neighbourhood: Array = None
+    # float [N, J, d], for j = 1..J the same from where j random in-links come; None without.
+    inward: Array = None
+    links: LinkVectors | None = None  # where phi is learned
 
 
 class NavigationBatch(struct.PyTreeNode):
@@ -85,8 +97,6 @@ class NavigationBatch(struct.PyTreeNode):
     taken: Array  # int32 [B], index into the flat actions
     # float32 [E], added to the logits in the loss only: log of how many links an action stands for
     # where a hub's links were sampled to fit the capacity, else 0.
-    # float [N, J, d], for j = 1..J the same from where j random in-links come; None without.
-    inward: Array = None
     log_weight: Array
 
 

@@ -24,7 +24,12 @@ from wikinav_jax.navigation.decoding import (
     Decoding,
     choose_ranks,
 )
-from wikinav_jax.navigation.device_graph import DeviceGraph, expand, out_degree
+from wikinav_jax.navigation.device_graph import (
+    DeviceGraph,
+    expand,
+    out_degree,
+    with_link_vectors,
+)
 from wikinav_jax.navigation.types import (
     AT_START,
     NO_NODE,
@@ -210,6 +215,7 @@ def move(
         goal=None if episodes.goal is None else episodes.goal[jnp.minimum(row, rows - 1)],
     )
     inputs = PolicyInput(decisions=decisions, actions=actions)
+    inputs = with_link_vectors(features, inputs)
     if isinstance(spec.scorer, RememberingScorer):
         logits, memory = spec.scorer.step(params, features, inputs, slots.memory)
     else:
