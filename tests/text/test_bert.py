@@ -59,7 +59,7 @@ def test_equals_pytorch_in_float32(family):
     np.testing.assert_allclose(hidden[case["mask"]], case["hidden"][case["mask"]], atol=1e-5)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
 def test_is_near_pytorch_in_bfloat16(family):
     hidden, case = run(family, jnp.bfloat16)
     ours, theirs = hidden[case["mask"]], case["hidden"][case["mask"]]

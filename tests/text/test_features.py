@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wikinav_jax.common.progress import progress
 from wikinav_jax.text.features import build_table, open_table, text_hash
 
 TEXTS = [("word " * (i * 7 % 13)) + str(i) for i in range(50)]
@@ -136,6 +137,19 @@ def test_a_started_table_keeps_its_chunk_size(tmp_path):
     table = build(tmp_path / "t", encode=encode, chunk_size=30)
     assert sizes == [4] * 7 + [2]
     assert table.array.tobytes() == whole.array.tobytes()
+
+
+def test_the_bar_counts_blocks_and_starts_where_the_last_run_stopped(tmp_path, monkeypatch):
+    interrupted(tmp_path / "t", after=3, chunk_size=4)
+    bars: list[dict] = []
+
+    def watched(**kwargs):
+        bars.append(kwargs)
+        return progress(**kwargs)
+
+    monkeypatch.setattr("wikinav_jax.text.features.progress", watched)
+    build(tmp_path / "t", desc="features")
+    assert bars == [{"desc": "features", "total": 50, "initial": 12, "unit": "block"}]
 
 
 def test_a_started_table_of_other_facts_is_refused(tmp_path):

@@ -21,7 +21,6 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from wikinav_jax.text.bert import Encoder
 from wikinav_jax.text.pretrained import load_encoder, resolve_checkpoint, weights_fingerprint
-from wikinav_jax.text.titles import with_titles as with_titles
 from wikinav_jax.text.tokenizer import BUCKETS, Tokenizer, bucket_length, load_tokenizer, pad
 
 POOLINGS = ("mean", "cls")
