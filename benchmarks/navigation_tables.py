@@ -51,6 +51,17 @@ def command_of(run: Run, seed: int, folder: Path, args: argparse.Namespace) -> l
     ]
 
 
+def is_finished(run: Run, seed: int, args: argparse.Namespace) -> bool:
+    """Whether the folder of a run holds its results, under these settings."""
+    folder = args.workdir / f"{run.name}-{seed}"
+    record = folder / "command.json"
+    return (
+        (folder / "report.html").is_file()
+        and record.is_file()
+        and read_json(record) == command_of(run, seed, folder, args)
+    )
+
+
 def finish(run: Run, seed: int, args: argparse.Namespace) -> Path:
     """Trains and evaluates a run unless its results are there; returns its folder.
 
@@ -257,7 +268,7 @@ def main(argv: Sequence[str] | None = None) -> str:
     parser.add_argument("--seeds", default="0", help="of training and evaluation: 0,1,2")
     parser.add_argument("--steps", type=int, default=0, help="updates; 0: as the config says")
     parser.add_argument("--episodes", type=int, default=1_000, help="per task")
-    parser.add_argument("--only", default="", help="runs whose names begin like one of these: rl,")
+    parser.add_argument("--only", default="", help="run those whose names begin so: rl-,rfbc-")
     parser.add_argument("--shared", action="store_true", help="train once for all tasks")
     parser.add_argument("--metric", default="success", help="or spl")
     parser.add_argument("--decodings", default="sample,no_revisit", help="of learned policies")
@@ -267,15 +278,16 @@ def main(argv: Sequence[str] | None = None) -> str:
     table = TABLES[args.table]
     load_config(args.config)  # a wrong name fails before the first run
     wanted = tuple(name for name in args.only.split(",") if name)
-    runs = [
-        run
-        for run in runs_of(table, shared=args.shared)
-        if not wanted or run.name.startswith(wanted)
-    ]
-    if not runs:
-        names = ", ".join(run.name for run in runs_of(table, shared=args.shared))
+    runs = runs_of(table, shared=args.shared)
+    if wanted and not any(run.name.startswith(wanted) for run in runs):
+        names = ", ".join(run.name for run in runs)
         parser.error(f"--only={args.only} names no run of table {table.number}: {names}")
-    done = [(run, finish(run, int(seed), args)) for run in runs for seed in args.seeds.split(",")]
+    done = []
+    for run in runs:
+        for seed in map(int, args.seeds.split(",")):
+            # What an earlier call has finished is shown too.
+            if not wanted or run.name.startswith(wanted) or is_finished(run, seed, args):
+                done.append((run, finish(run, seed, args)))
     text = write(table, done, args)
     print(text)
     return text

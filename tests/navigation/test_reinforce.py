@@ -265,6 +265,8 @@ def test_what_cannot_be_is_said(tmp_path):
         ({"train.algorithm": "reinforcement"}, r"train\.algorithm='reinforcement'"),
         ({"train.reinforce.entropy_bonus": -1.0}, r"reinforce\.entropy_bonus=-1\.0"),
         ({"train.reinforce.baseline_decay": 1.0}, r"reinforce\.baseline_decay=1\.0"),
+        ({"policy.name": "transformer"}, "cannot be trained by train.algorithm='reinforce'"),
+        ({"sentence.enabled": True}, "REINFORCE knows its target by phi"),
     ):
         with pytest.raises(ValueError, match=message):
             navigator(tmp_path, **change)

@@ -99,8 +99,9 @@ def test_what_is_finished_is_not_run_again(tmp_path, commands):
     text = make(tmp_path, only="rl-")
     assert len(commands) == before == 2 * 4
     assert "RFBC" not in text
-    make(tmp_path, only="rfbc-5")
+    text = make(tmp_path, only="rfbc-5")
     assert len(commands) == before + 2
+    assert "RL, sampled" in text  # what was finished before is shown too
     with pytest.raises(ValueError, match=r"rl-5-step-0 holds a run with other settings"):
         make(tmp_path, "--steps=9", only="rl-")
 

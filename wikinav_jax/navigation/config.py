@@ -193,6 +193,11 @@ def _check_reinforce(config: ConfigDict) -> None:
             "sentence.enabled goes with train.algorithm='cloning' only: REINFORCE knows its target "
             "by phi"
         )
+    if config.sentence.enabled:
+        raise ConfigError(
+            "sentence.enabled goes with train.algorithm='cloning' only: REINFORCE knows its target "
+            "by phi"
+        )
 
 
 def check_config(config: ConfigDict) -> None:
