@@ -199,9 +199,10 @@ class Side:
 
     def close(self) -> None:
         """Ends the process."""
-        assert self.process.stdin is not None
+        assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.close()
         self.process.wait()
+        self.process.stdout.close()
 
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
