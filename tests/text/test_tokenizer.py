@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -79,6 +80,25 @@ def test_buckets():
 def test_pad_refuses_rows_that_do_not_fit():
     with pytest.raises(ValueError, match="row 1 has 3 tokens, above the padded 2"):
         pad([[1], [1, 2, 3]], 2, 0)
+
+
+def test_byte_pair_vocabularies_of_roberta(tmp_path):
+    folder = make_checkpoint(tmp_path / "c", "roberta")
+    (folder / "vocab.txt").unlink()
+    entries = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *"hilt", "Ġ", "hi", "ll", "hill", "Ġhill"]
+    vocab = {entry: i for i, entry in enumerate(entries)}
+    (folder / "vocab.json").write_text(json.dumps(vocab, ensure_ascii=False), encoding="utf-8")
+    merges = "#version: 0.2\nh i\nl l\nhi ll\nĠ hill\n"
+    (folder / "merges.txt").write_text(merges, encoding="utf-8")
+    settings = json.dumps({"tokenizer_class": "RobertaTokenizer"})
+    (folder / "tokenizer_config.json").write_text(settings, encoding="utf-8")
+    tokenizer = load_tokenizer(folder)
+    assert tokenizer.pad_id == 1 and tokenizer.max_length == 22
+    batch = tokenizer(["hill hill", "hit"], buckets=(6,))
+    assert [[entries[i] for i in row] for row in batch.ids] == [
+        ["<s>", "hill", "Ġhill", "</s>", "<pad>", "<pad>"],
+        ["<s>", "hi", "t", "</s>", "<pad>", "<pad>"],
+    ]
 
 
 def test_folders_without_a_tokenizer(tmp_path):

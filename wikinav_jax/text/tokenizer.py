@@ -140,7 +140,7 @@ def load_tokenizer(name: str | Path) -> Tokenizer:
 
     try:
         fast = AutoTokenizer.from_pretrained(folder, use_fast=True, local_files_only=True)
-    except (ValueError, OSError, KeyError, TypeError) as error:
+    except (ValueError, OSError, KeyError, TypeError, ImportError) as error:
         raise ValueError(f"cannot read the tokenizer in {folder}: {error}") from error
     if not fast.is_fast:
         raise ValueError(
