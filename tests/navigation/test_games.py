@@ -16,6 +16,7 @@ from tests.toy import graph_from_edges
 from wikinav_jax.datasets.wikispeedia_files import GRAPH
 from wikinav_jax.datasets.wikispeedia_games import Game, Games
 from wikinav_jax.navigation import run as room
+from wikinav_jax.navigation.config import check_config
 from wikinav_jax.navigation.evaluate import Method
 from wikinav_jax.navigation.games import GameSet, game_sets, load_games, play_games
 from wikinav_jax.reports.results import parse_row, read_results
@@ -154,6 +155,19 @@ def test_games_need_the_graph_of_articles(tmp_path: Path):
         load_games(data_dir, tmp_path, GRAPH_OF_LETTERS)
 
 
+def test_each_variant_takes_one_thing_more_away():
+    get_config = runpy.run_path(str(CONFIG))["get_config"]
+    best, text, ahead = (get_config(name) for name in ("best", "text", "ahead_only"))
+    for config in (best, text, ahead):
+        check_config(config)
+    assert (best.features.sources, text.features.sources) == (("lsa", "random"), ("lsa",))
+    assert (text.features.inward_hops, ahead.features.inward_hops) == (1, 0)
+    text.features.inward_hops = 0
+    assert text.features == ahead.features
+    with pytest.raises(ValueError, match="'hard' is not one of best, text, ahead_only"):
+        get_config("hard")
+
+
 def test_a_run_from_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(room, "enable_compilation_cache", lambda folder: None)
     data_dir = write_folders(tmp_path / "data")
@@ -165,15 +179,14 @@ def test_a_run_from_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             "cache_dir": str(tmp_path / "cache"),
             "split.fractions": (0.7, 0.3),
             "features.lsa_dim": 3,
+            "features.random_dim": 4,
             "features.hops": 1,
             "walks.skip_forced": False,
             "train.num_steps": 2,
             "train.warmup_steps": 1,
             "train.decisions_per_shard": 4,
-            "train.evaluate_every": 0,
             "train.log_every": 1,
-            "evaluate.splits": (),
-            "evaluate.decodings": ("no_revisit",),
+            "train.evaluate_episodes": 2,
             "evaluate.baselines": False,
             "evaluate.budget": 8,
         }
