@@ -19,6 +19,15 @@ _RANDOM_FEATURES: Overrides = (
     ("features.center", False),
     ("features.hops", 0),
 )
+# Reading texts is what costs: smaller batches, and no evaluation in between, which reads them all.
+_LEARNED: Overrides = (
+    ("encoder.enabled", True),
+    ("features.hops", 0),
+    ("train.num_shards", 2),
+    ("train.decisions_per_shard", 128),
+    ("train.evaluate_every", 0),
+)
+_TRANSFORMER: Overrides = (("policy.name", "transformer"), ("features.hops", 0))
 _RL: Overrides = (("train.algorithm", "reinforce"),)
 
 
@@ -47,7 +56,9 @@ VARIANTS = {
         Variant("rfbc_random_features", _RANDOM_FEATURES),
         Variant("rl", _RL),
         Variant("rl_random_features", (*_RL, *_RANDOM_FEATURES)),
-        Variant("rfbc_transformer", (("policy.name", "transformer"),)),
+        Variant("rfbc_transformer", _TRANSFORMER),
+        Variant("rfbc_learned", _LEARNED),
+        Variant("rfbc_transformer_learned", (*_TRANSFORMER, *_LEARNED)),
         Variant("rfbc_sentence", (("sentence.enabled", True),), sentence=True, baselines=True),
     )
 }
@@ -113,10 +124,17 @@ TABLES = {
             (
                 ("Feed-forward, fixed features", ("rfbc",)),
                 ("Transformer, fixed features", ("rfbc_transformer",)),
+                ("Feed-forward, learned features", ("rfbc_learned",)),
+                ("Transformer, learned features", ("rfbc_transformer_learned",)),
             ),
             tuple(TASK_STEPS),
             False,
-            (("Transformer, fixed features", "Feed-forward, fixed features"),),
+            (
+                ("Transformer, fixed features", "Feed-forward, fixed features"),
+                ("Transformer, learned features", "Feed-forward, learned features"),
+                ("Feed-forward, learned features", "Feed-forward, fixed features"),
+                ("Transformer, learned features", "Transformer, fixed features"),
+            ),
         ),
     )
 }
@@ -142,6 +160,8 @@ class Run:
         return (
             ("name", self.variant.name),
             ("walks.steps", self.steps),
+            # A transformer looks back as far as its training walks went: further is untrained.
+            ("policy.transformer.context", self.steps[1]),
             *self.variant.overrides,
             ("evaluate.tasks", self.tasks),
             ("evaluate.sampling", samplings),
