@@ -15,6 +15,7 @@ from wikinav_jax.navigation.device_graph import to_device
 from wikinav_jax.navigation.evaluate import Method
 from wikinav_jax.navigation.explain import walk_inputs
 from wikinav_jax.navigation.features import make_node_features
+from wikinav_jax.navigation.goals import GoalPolicy, GoalReader, RememberingGoalScorer
 from wikinav_jax.navigation.rollout import run_episodes
 from wikinav_jax.navigation.transformer import TransformerPolicy, TransformerScorer
 from wikinav_jax.navigation.types import NO_NODE, RememberingScorer, Trails
@@ -143,6 +144,25 @@ def test_step_by_step_equals_all_at_once():
         for _ in range(2):
             logits, memory = one_step(PARAMS, FEATURES, now, memory)
             np.testing.assert_allclose(logits, expected[:, t], atol=1e-5)
+
+
+def test_a_target_told_by_a_sentence_is_read_alike_both_ways():
+    policy = GoalPolicy(POLICY, hidden_dim=4)
+    scorer = RememberingGoalScorer(policy, SCORER)
+    goal = np.random.default_rng(8).normal(size=(6, 6)).astype(np.float32)
+    told = INPUTS.replace(decisions=INPUTS.decisions.replace(goal=goal))
+    reader = jax.jit(lambda key: GoalReader(4).init(key, goal, train=False))
+    reader = jax.tree.map(lambda leaf: leaf + 0.1, reader(jax.random.key(3))["params"])
+    params = {"policy": PARAMS, "reader": reader}
+    expected = np.asarray(jax.jit(scorer)(params, FEATURES, told))
+    assert np.abs(expected - all_at_once(PARAMS, FEATURES, INPUTS))[:3].max() > 1e-3
+    # The decisions of step 0 alone: nothing was there to remember.
+    first = jax.tree.map(lambda leaf: leaf[:1], told.decisions)
+    mine = np.flatnonzero(told.actions.valid & (told.actions.decision == 0))
+    actions = jax.tree.map(lambda leaf: leaf[mine], told.actions)
+    inputs = told.replace(decisions=first, actions=actions, trails=None)
+    logits, _ = jax.jit(scorer.step)(params, FEATURES, inputs, scorer.init_memory(1))
+    np.testing.assert_allclose(logits, expected[mine], atol=1e-5)
 
 
 def test_the_future_and_other_walks_do_not_matter():

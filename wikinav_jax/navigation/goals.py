@@ -22,7 +22,14 @@ import jax
 import jax.numpy as jnp
 
 from wikinav_jax.navigation.losses import Metrics, behaviour_cloning_loss
-from wikinav_jax.navigation.types import Decisions, NavigationBatch, NodeFeatures, PolicyInput
+from wikinav_jax.navigation.types import (
+    Decisions,
+    Memory,
+    NavigationBatch,
+    NodeFeatures,
+    PolicyInput,
+    RememberingScorer,
+)
 
 _AUXILIARY = "auxiliary"  # the Flax collection of what a policy hands to its loss besides logits
 _GOAL = "goal"
@@ -73,6 +80,35 @@ class GoalPolicy(nn.Module):
             inputs = inputs.replace(decisions=decisions.replace(goal=goal))
         logits: jax.Array = self.policy(features, inputs, train=train)
         return logits
+
+
+@dataclass(frozen=True)
+class RememberingGoalScorer:
+    """A GoalPolicy around a policy that keeps a memory, as evaluation plays it."""
+
+    policy: GoalPolicy
+    inner: RememberingScorer  # of the policy inside
+
+    def __call__(self, params: Any, features: NodeFeatures, inputs: PolicyInput) -> jax.Array:
+        """Logits float32 [E] of decisions that come with their trails."""
+        logits: Any = self.policy.apply({"params": params}, features, inputs, train=False)
+        return logits
+
+    def init_memory(self, num_walkers: int) -> Memory:
+        """The memory of the policy inside."""
+        return self.inner.init_memory(num_walkers)
+
+    def step(
+        self, params: Any, features: NodeFeatures, inputs: PolicyInput, memory: Memory
+    ) -> tuple[jax.Array, Memory]:
+        """Logits float32 [E] and the memory after this step; the sentence is read anew."""
+        decisions = inputs.decisions
+        if decisions.goal is not None:
+            reader = GoalReader(self.policy.hidden_dim, self.policy.dropout)
+            known = {"params": params.get("reader", {})}
+            goal = reader.apply(known, decisions.goal, train=False)
+            inputs = inputs.replace(decisions=decisions.replace(goal=goal))
+        return self.inner.step(params["policy"], features, inputs, memory)
 
 
 def auxiliary_loss(goal: jax.Array, truth: jax.Array) -> jax.Array:

@@ -15,13 +15,13 @@ from wikinav_jax.navigation.batches import BatchSpec, WalkSampler
 from wikinav_jax.navigation.data import NavigationData, Part, cache_folder
 from wikinav_jax.navigation.evaluate import Method
 from wikinav_jax.navigation.features import make_node_features
-from wikinav_jax.navigation.goals import GoalPolicy
+from wikinav_jax.navigation.goals import GoalPolicy, RememberingGoalScorer
 from wikinav_jax.navigation.policies import FeedForwardPolicy, PolicyScorer
 from wikinav_jax.navigation.reinforce import with_reward_average
 from wikinav_jax.navigation.similarity import SimilarityPolicy
 from wikinav_jax.navigation.text_model import TextModel
 from wikinav_jax.navigation.transformer import TransformerPolicy, TransformerScorer
-from wikinav_jax.navigation.types import NodeFeatures, Scorer
+from wikinav_jax.navigation.types import NodeFeatures, RememberingScorer, Scorer
 from wikinav_jax.training.checkpoint import Checkpointer
 from wikinav_jax.training.mesh import local_shards, make_mesh, replicate
 from wikinav_jax.training.optimizers import make_optimizer, make_schedule
@@ -70,6 +70,8 @@ def make_scorer(policy: nn.Module) -> Scorer:
     """The policy as evaluation plays it; a Transformer keeps a memory of its steps."""
     if isinstance(policy, TransformerPolicy):
         return TransformerScorer(policy)
+    if isinstance(policy, GoalPolicy) and isinstance(policy.policy, TransformerPolicy):
+        return RememberingGoalScorer(policy, TransformerScorer(policy.policy))
     return PolicyScorer(policy)
 
 
@@ -107,7 +109,7 @@ class Navigator:
             last_exit=walks.last_exit,
             non_backtracking=walks.non_backtracking,
             skip_forced=walks.skip_forced,
-            trails=isinstance(self.scorer, TransformerScorer),
+            trails=isinstance(self.scorer, RememberingScorer),
         )
         self.shards = local_shards(spec.num_shards, self.mesh)
         goals = data.train.sentences if config.sentence.enabled else None
