@@ -171,10 +171,10 @@ def _check_encoder(config: ConfigDict) -> None:
             f"policy.name={config.policy.name!r} cannot be trained with encoder.enabled, which "
             f"knows links by their words; take one of {', '.join(READING)}"
         )
-    if config.train.algorithm != "cloning" or needs_sentences(config):
+    if config.train.algorithm != "cloning" or needs_sentences(config) or config.games.enabled:
         raise ConfigError(
-            "encoder.enabled goes with train.algorithm='cloning' and without sentence search; "
-            "for the others make a table of fixed features (features.sources)"
+            "encoder.enabled goes with train.algorithm='cloning', without sentence search and "
+            "games.enabled; for the others make a table of fixed features (features.sources)"
         )
 
 
@@ -187,11 +187,6 @@ def _check_reinforce(config: ConfigDict) -> None:
         raise ConfigError(
             f"policy.name={config.policy.name!r} cannot be trained by train.algorithm='reinforce'; "
             f"take one of {', '.join(REINFORCED)}"
-        )
-    if config.sentence.enabled:
-        raise ConfigError(
-            "sentence.enabled goes with train.algorithm='cloning' only: REINFORCE knows its target "
-            "by phi"
         )
     if config.sentence.enabled:
         raise ConfigError(
