@@ -27,6 +27,7 @@ and of `paper`, each with one change (python -m benchmarks.navigation_tables run
   shortest_uniform  shortest paths to uniform nodes at uniform distances
   shortest_walk     shortest paths between the ends of walks
   random_features   random unit vectors in place of features
+  transformer       the four-layer Transformer over the walk so far
   rl                REINFORCE on its own walks, of as many moves
   rl_random         the same on random unit vectors
 """
@@ -110,6 +111,10 @@ def _sentence(config: ConfigDict) -> None:
     config.evaluate.tasks = ("sentence-5", "sentence-10", "sentence-20")
 
 
+def _transformer(config: ConfigDict) -> None:
+    config.policy.name = "transformer"
+
+
 def _learned(config: ConfigDict) -> None:
     _feed_forward(config)
     config.policy.feed_forward.hidden_dims = (512,)
@@ -166,6 +171,7 @@ PAPER_VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "shortest_uniform": _set_walks("shortest_uniform"),
     "shortest_walk": _set_walks("shortest_walk"),
     "random_features": _random_features,
+    "transformer": _transformer,
     "rl": _rl,
     "rl_random": _rl_random,
 }

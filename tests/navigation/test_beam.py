@@ -15,7 +15,9 @@ from wikinav_jax.navigation.baselines import cosine_scorer
 from wikinav_jax.navigation.beam import beam_search
 from wikinav_jax.navigation.evaluate import BASELINES, Method, evaluate, figures
 from wikinav_jax.navigation.explain import explain_walk, walk_inputs
+from wikinav_jax.navigation.types import LinkVectors
 from wikinav_jax.navigation.walkers import BUDGET, DEAD_END, SUCCESS
+from wikinav_jax.training.mesh import replicate
 
 MESH = mesh_of()
 
@@ -190,6 +192,22 @@ def play_transformer(pairs) -> np.ndarray:
             path.append(int(links[ranks[-1]]))
         paths[episode, : len(path)] = path
     return paths
+
+
+def test_links_known_by_their_words_lead_it():
+    # Node 0 has two links to node 1 and one to 2; only the words of the links tell them apart.
+    graph = graph_from_edges([(0, 1), (0, 2), (1, 3), (2, 3)], 4)
+    words = np.zeros((4, 3), np.float32)
+    words[:, 0] = [1, 5, 0, 0]
+    links = LinkVectors(first=graph.indptr[:-1].astype(np.int32), vectors=words)
+    features = replicate(MESH, plain_features(graph).replace(links=links))
+
+    def scorer(params, features, inputs):
+        del params, features
+        return inputs.actions.vector[:, 0]
+
+    found = search(graph, scorer, {}, [(0, 3)], width=1, features=features)
+    assert path_of(found) == [0, 2, 3]
 
 
 def test_it_does_not_depend_on_devices_or_company():

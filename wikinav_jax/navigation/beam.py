@@ -26,6 +26,7 @@ from jax.sharding import Mesh
 from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.navigation.batches import is_local
 from wikinav_jax.navigation.decoding import NO_ACTION
+from wikinav_jax.navigation.device_graph import with_link_vectors
 from wikinav_jax.navigation.losses import segment_log_softmax
 from wikinav_jax.navigation.rollout import Walks, check_episodes, next_power
 from wikinav_jax.navigation.types import (
@@ -167,6 +168,7 @@ def _scores(scorer: Scorer, mesh: Mesh) -> Callable[..., tuple[jax.Array, Memory
         params: Any, features: NodeFeatures, shared: tuple[PolicyInput, jax.Array], memory: Memory
     ) -> tuple[jax.Array, Memory]:
         inputs, parent = shared
+        inputs = with_link_vectors(features, inputs)
         if isinstance(scorer, RememberingScorer):
             # A path goes on with what the path before it remembers.
             memory = jax.tree.map(lambda leaf: leaf[parent], memory)
