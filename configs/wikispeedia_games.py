@@ -10,8 +10,8 @@ Hardware:  2 CPU cores, 8 GB of memory
 The agent learns from random walks between half of the articles, and never sees a game. It then
 plays on the graph of all articles, as people did. It knows what people do not: the map of links.
 
-Expected:  of pairs that people finished 99.9 % reached, of those they gave up 99 %; fewer clicks than
-           people on 62 %, more on 9 %; 1.23 times the clicks of shortest paths
+Expected:  of pairs that people finished 99.9 % reached, of those they gave up 99 %; fewer clicks
+           than people on 62 %, more on 9 %; 1.23 times the clicks of shortest paths
 
 Variants, as --config=configs/wikispeedia_games.py:NAME; each takes one thing more away:
 
