@@ -83,7 +83,7 @@ def _main(argv: list[str]) -> int:
     set_quiet(_QUIET.value)
     logging.set_verbosity(logging.WARNING if _QUIET.value else logging.INFO)
     logging.get_absl_handler().addFilter(_is_for_the_user)
-    workdir = Path(_WORKDIR.value).expanduser()
+    workdir = Path(flags.FLAGS.workdir).expanduser()
     try:
         run(_CONFIG.value, workdir, _MODE.value)
     except (ValueError, OSError, LookupError, RuntimeError) as error:

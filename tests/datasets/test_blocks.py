@@ -35,6 +35,14 @@ def test_sentences(parts):
     assert sentences(" ".join(parts)) == parts
 
 
+@pytest.mark.parametrize("unit", [".", '."', ". ", "…!", "。」"])
+def test_a_million_terminators_are_passed_over_once(unit):
+    text = unit * (1_000_000 // len(unit))
+    spans = sentence_spans(text)
+    assert all(start < end for start, end in spans)
+    assert "".join(text[start:end] for start, end in spans) == text.replace(" ", "")
+
+
 def test_sentences_of_scripts_without_spaces():
     assert sentences("这是第一句。这是「第二句。」完了！") == [
         "这是第一句。",

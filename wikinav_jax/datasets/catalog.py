@@ -51,8 +51,15 @@ def _wikispeedia_articles() -> Loader:
     return cast(Loader, wikispeedia_articles)
 
 
+def _mediawiki() -> Loader:
+    from wikinav_jax.datasets.mediawiki import loader
+
+    return cast(Loader, loader)
+
+
 # Imported on use: a run needs one of them.
 LOADERS: dict[str, Callable[[], Loader]] = {
+    "mediawiki": _mediawiki,
     "python_docs": _python_docs,
     "wikispeedia": _wikispeedia,
     "wikispeedia_articles": _wikispeedia_articles,

@@ -19,7 +19,11 @@ _SPACELESS = re.compile(f"[{_IDEOGRAPHS}{_SOUTH_EAST_ASIAN}]")
 
 _CLOSERS = "\"'”’»›)\\]}」』】）〕》〉"
 # Terminators that need white space behind them, and full-width ones that need none.
-_BOUNDARY = re.compile(f"[.!?…؟۔։।॥።၊။]+[{_CLOSERS}]*(?=\\s)|[。！？｡．]+[{_CLOSERS}]*")
+# Possessive, and only at the start of a run of dots: a million dots are passed over once.
+_ENDS = ".!?…؟۔։।॥።၊။"
+_BOUNDARY = re.compile(
+    f"(?<![{_ENDS}])[{_ENDS}]++[{_CLOSERS}]*+(?=\\s)|[。！？｡．]++[{_CLOSERS}]*+"
+)
 _TITLES_AND_MONTHS = """
     adj adm al approx apr assoc aug ave bros bzw capt cf corp dec dept dr ed eds eg esp est etc etw
     evtl feb fl ft ggf gov hon hr ie inc jan jr jul lat lt ltd maj messrs mlle mme mr mrs ms mt mts
