@@ -91,19 +91,28 @@ class PageParser:
             if skip and index in skip:
                 chunk.failed.append((_title_in(source), skip[index]))
                 continue
-            try:
-                with time_limit(self._options.max_seconds):
-                    self._parse_page(source, chunk)
-            except PageLimitError as error:
-                chunk.failed.append((_title_in(source), str(error)))
-            except MemoryError:
-                limit = self._options.max_memory >> 20
-                chunk.failed.append((_title_in(source), f"took more than {limit} MB"))
-            except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError) as error:
-                # A page that breaks the parser must not break the build; it is reported.
-                reason = f"{type(error).__name__}: {error}"
+            reason = self._parse_within_limits(source, chunk)
+            if reason:
                 chunk.failed.append((_title_in(source), reason))
         return chunk
+
+    def _parse_within_limits(self, source: bytes, chunk: Chunk) -> str:
+        """Parses a page into the chunk; returns why it is left out, "" if it is not."""
+        exhausted = False
+        try:
+            with time_limit(self._options.max_seconds):
+                try:
+                    self._parse_page(source, chunk)
+                except MemoryError:
+                    # What the page took is freed only when this block ends: until then nothing
+                    # that takes memory, or the worker itself would end.
+                    exhausted = True
+        except PageLimitError as error:
+            return str(error)
+        except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError) as error:
+            # A page that breaks the parser must not break the build; it is reported.
+            return f"{type(error).__name__}: {error}"
+        return f"took more than {self._options.max_memory >> 20} MB" if exhausted else ""
 
     def _parse_page(self, source: bytes, chunk: Chunk) -> None:
         page = parse_page(source)
