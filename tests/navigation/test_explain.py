@@ -81,7 +81,7 @@ def test_failures_say_why():
 
     spent = explain(line_graph(12), UNIFORM, 0, 11, budget=9)
     assert spent["reason"] == (
-        "the budget of 9 steps was spent; it came within 2 links of the target at step 9, at "
+        "the budget of 9 steps was spent; it came within 2 links of the target after 9 steps, at "
         "#9 ‘Article 9’"
     )
     assert len(spent["steps"]) == 9

@@ -323,8 +323,8 @@ def _failure(
     else:
         links = int(distance[nearest])
         near = (
-            f"it came within {links} link{'s' * (links != 1)} of the target at step {nearest}, at "
-            f"{_name(graph, int(path[nearest]))}"
+            f"it came within {links} link{'s' * (links != 1)} of the target after {nearest} "
+            f"step{'s' * (nearest != 1)}, at {_name(graph, int(path[nearest]))}"
         )
     if outcome == "budget" and distance[-1] < 0:
         near += ", and ended where no path leads there"
