@@ -81,7 +81,7 @@ def _ours(config: ConfigDict) -> None:
 def _feed_forward(config: ConfigDict) -> None:
     config.policy.name = "feed_forward"
     config.features.hops = 0
-    config.train.num_steps = 5_000
+    config.train.num_steps = 1_500  # 5,000 only learn the training half better by heart
     config.train.learning_rate = 1e-3
 
 
