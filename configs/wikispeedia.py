@@ -124,6 +124,10 @@ def _learned(config: ConfigDict) -> None:
     config.encoder.num_layers = 2
     config.encoder.hidden_size = 128
     config.encoder.max_tokens = 128
+    config.walks.first_visit = True
+    config.walks.last_exit = True
+    config.walks.skip_forced = True
+    config.train.num_steps = 1_500
     config.train.num_shards = 2
     config.train.decisions_per_shard = 128
     config.train.evaluate_every = 0  # it reads every block of the held-out half anew
