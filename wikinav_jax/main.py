@@ -12,10 +12,16 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+from wikinav_jax.common.allocator import keep_freed_memory
+
+if __name__ == "__main__":
+    # Before NumPy starts threads: one that has an arena of its own would go on faulting in it.
+    keep_freed_memory()
+
+# ruff: isort: split
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from wikinav_jax.common.allocator import keep_freed_memory
 from wikinav_jax.common.config import (
     ConfigError,
     check_override_names,
@@ -79,7 +85,6 @@ def _main(argv: list[str]) -> int:
     if len(argv) > 1:
         print(f"error: unexpected argument {argv[1]!r}; flags start with --", file=sys.stderr)
         return 2
-    keep_freed_memory()
     set_quiet(_QUIET.value)
     logging.set_verbosity(logging.WARNING if _QUIET.value else logging.INFO)
     logging.get_absl_handler().addFilter(_is_for_the_user)

@@ -6,76 +6,24 @@ The corpus is the documentation of optax, about 600 blocks, read where it is ins
 from __future__ import annotations
 
 import json
-import runpy
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
-from ml_collections import ConfigDict
 
-from tests.harness import finish, free_port, kill_hard, run_python, start_python, wait_until
+from tests.harness import finish, free_port, start_python
+from tests.navigation.runs import arguments, make_config, run_killed, run_main
 from wikinav_jax.navigation import run as room
 from wikinav_jax.navigation.data import prepare
 from wikinav_jax.navigation.navigator import Navigator
 from wikinav_jax.reports.results import read_results
-
-CONFIG = Path(__file__).resolve().parents[2] / "configs" / "quickstart.py"
-OVERRIDES = {
-    "dataset.options.packages": ("optax",),
-    "features.lsa_dim": 16,
-    "features.hops": 2,
-    "train.num_steps": 24,
-    "train.decisions_per_shard": 16,
-    "train.learning_rate": 0.01,
-    "train.warmup_steps": 2,
-    "train.log_every": 4,
-    "train.checkpoint_every": 5,
-    "train.evaluate_every": 12,
-    "train.evaluate_episodes": 10,
-    "evaluate.tasks": ("multistep",),
-    "evaluate.num_episodes": 24,
-    "evaluate.budget": 12,
-    "evaluate.decodings": ("no_revisit",),
-    "evaluate.baselines": False,
-    "evaluate.example_walks": 2,
-}
 
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Graphs, features and compiled programs shared by all runs here."""
     return tmp_path_factory.mktemp("cache")
-
-
-def make_config(cache: Path, **changes: object) -> ConfigDict:
-    config = runpy.run_path(str(CONFIG))["get_config"]()
-    config.update_from_flattened_dict({**OVERRIDES, **changes, "cache_dir": str(cache)})
-    return config
-
-
-def arguments(cache: Path, workdir: Path, *more: object) -> list[object]:
-    overrides = [f"--config.{name}={value}" for name, value in OVERRIDES.items()]
-    return [
-        f"--config={CONFIG}",
-        f"--workdir={workdir}",
-        *overrides,
-        f"--config.cache_dir={cache}",
-        *more,
-    ]
-
-
-def run_main(cache: Path, workdir: Path, *more: object, devices: int = 1, expect: int = 0) -> str:
-    log = workdir.with_suffix(".log")
-    log.unlink(missing_ok=True)
-    run_python(
-        "wikinav_jax.main",
-        arguments(cache, workdir, *more),
-        devices=devices,
-        log=log,
-        expect=expect,
-    )
-    return log.read_text(encoding="utf-8")
 
 
 def trained_params(cache: Path, workdir: Path) -> dict[str, np.ndarray]:
@@ -125,20 +73,7 @@ def test_training_writes_what_it_promises(trained: Path):
 
 def test_killed_and_resumed_equals_uninterrupted(cache: Path, trained: Path, tmp_path: Path):
     workdir = tmp_path / "killed"
-    moment = np.random.default_rng(5).integers(6, 20)
-    log = tmp_path / "killed.log"
-    process = start_python("wikinav_jax.main", arguments(cache, workdir), devices=1, log=log)
-    metrics = workdir / "metrics.jsonl"
-
-    def reached() -> bool:
-        if not metrics.exists():
-            return False
-        rows = metrics.read_text().splitlines()
-        return any(f'"step": {step}' in row for row in rows for step in range(moment, 30))
-
-    wait_until(reached, [process], log, timeout=400)
-    kill_hard(process)
-    assert not (workdir / "results.json").exists()
+    run_killed(cache, workdir, after=(6, 20))
     run_main(cache, workdir)
     for name in ("metrics.jsonl", "results.json", "walks.json"):
         assert (workdir / name).read_bytes() == (trained / name).read_bytes(), name
