@@ -22,7 +22,6 @@ from wikinav_jax.navigation.text_policy import BlockReader, TextLoss
 from wikinav_jax.navigation.text_types import BlockTokens
 from wikinav_jax.text.bert import Encoder, EncoderConfig
 from wikinav_jax.text.tokenizer import load_tokenizer
-from wikinav_jax.text.tokens import Spans, build_tokens, open_tokens, token_spans
 
 TITLES = ["River", "Old town", "Bridge"]
 TEXTS = ["the river runs under the old town.", "a bridge stands over the river.", "cold stone", ""]
@@ -81,16 +80,6 @@ def model(checkpoint, tmp_path_factory) -> TextModel:
     return make_model(checkpoint, tmp_path_factory.mktemp("cache"))
 
 
-def test_spans_of_tokens_by_hand():
-    #               [CLS]   river   run     ##s     .       [SEP]
-    offsets = [[0, 0], [0, 5], [6, 9], [9, 10], [10, 11], [0, 0]]
-    characters = [[0, 5], [6, 10], [7, 8], [5, 6], [0, 0], [10, 30], [12, 20]]
-    expected = [[1, 2], [2, 4], [2, 3], [0, 0], [0, 0], [4, 5], [0, 0]]
-    found = token_spans(np.array(offsets), np.array(characters))
-    assert found.tolist() == expected
-    assert token_spans(np.zeros((2, 2), int), np.array([[0, 4]])).tolist() == [[0, 0]]
-
-
 def test_links_are_found_behind_the_title(model):
     graph = text_graph()
     tokens = model.tokens(graph)
@@ -102,26 +91,6 @@ def test_links_are_found_behind_the_title(model):
     ]
     assert words == ["old town", "river", "bridge", "river", "", "stone", ""]
     assert vocabulary(tokens.ids[0, 1:2].tolist()) == ["river"]  # the title comes first
-
-
-def test_a_table_of_other_tokens_is_refused(tmp_path, checkpoint):
-    tokenizer = load_tokenizer(checkpoint)
-    build_tokens(tmp_path / "t", TEXTS, tokenizer, max_length=8, header={"tokenizer": "a"})
-    table = build_tokens(tmp_path / "t", TEXTS, tokenizer, max_length=8, header={"tokenizer": "a"})
-    assert table.ids.dtype == np.uint16 and table.ids.shape == (4, 8)
-    with pytest.raises(ValueError, match="tokenizer='a', but tokenizer='b' is wanted"):
-        build_tokens(tmp_path / "t", TEXTS, tokenizer, max_length=8, header={"tokenizer": "b"})
-    with pytest.raises(ValueError, match="text_hash"):
-        build_tokens(tmp_path / "t", TEXTS[::-1], tokenizer, max_length=8, header={})
-    ids = tmp_path / "t" / "ids.npy"
-    ids.write_bytes(ids.read_bytes()[:-8])
-    with pytest.raises(ValueError, match="damaged"):
-        open_tokens(tmp_path / "t")
-    with pytest.raises(FileNotFoundError, match="no token table"):
-        open_tokens(tmp_path / "none")
-    with pytest.raises(ValueError, match="do not fit"):
-        spans = Spans(np.zeros(2, np.int64), np.zeros((0, 2)), np.zeros(1))
-        build_tokens(tmp_path / "u", TEXTS, tokenizer, max_length=8, header={}, spans=spans)
 
 
 def test_batches_bring_the_text_of_what_their_decisions_read(model):
