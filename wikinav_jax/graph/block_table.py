@@ -223,9 +223,14 @@ class BlockTable:
 
     def _unified_sections(self) -> tuple[pa.Array, np.ndarray]:
         """The distinct section names in use, and int32 [N] codes into them."""
-        column = pa.chunked_array([batch.column("section") for batch in self._iter_batches()])
-        decoded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
-        return decoded.dictionary, decoded.indices.to_numpy()
+        # Name by name of each batch, not block by block: all blocks' names may not fit in memory.
+        chunks = [
+            batch.column("section").cast(pa.large_string()).dictionary_encode()
+            for batch in self._iter_batches()
+        ]
+        unified = pa.chunked_array(chunks).unify_dictionaries()
+        codes = np.concatenate([chunk.indices.to_numpy() for chunk in unified.chunks])
+        return unified.chunk(0).dictionary, codes
 
 
 def open_block_table(path: Path) -> BlockTable:

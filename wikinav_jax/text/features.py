@@ -21,7 +21,7 @@ import numpy as np
 
 from wikinav_jax.common.files import read_json, write_json
 from wikinav_jax.common.progress import progress
-from wikinav_jax.text.resumable import PROGRESS_FILE, partial_folder, resumable_folder
+from wikinav_jax.common.resumable import PROGRESS_FILE, partial_folder, resumable_folder
 
 FORMAT_VERSION = 1
 HEADER_FILE = "header.json"

@@ -20,8 +20,8 @@ import numpy as np
 
 from wikinav_jax.common.files import read_json, write_json
 from wikinav_jax.common.progress import progress
+from wikinav_jax.common.resumable import PROGRESS_FILE, resumable_folder
 from wikinav_jax.text.features import text_hash
-from wikinav_jax.text.resumable import PROGRESS_FILE, resumable_folder
 from wikinav_jax.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 1
