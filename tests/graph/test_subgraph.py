@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.toy import TOY_EDGES, TOY_TEXTS, random_graph, toy_graph
+from tests.toy import TOY_EDGES, TOY_TEXTS, graph_from_edges, random_graph, toy_graph
+from wikinav_jax.graph import subgraph
 from wikinav_jax.graph.linked_text import check_graph
-from wikinav_jax.graph.subgraph import induced_subgraph, split_by_article
+from wikinav_jax.graph.subgraph import induced_subgraph, snowball_subgraph, split_by_article
 
 
 def test_induced_subgraph_by_hand():
@@ -98,3 +99,43 @@ def test_previous_and_next_stay_inside_their_article():
     }
     inside = {(s, t) for s, t, kind, _ in TOY_EDGES if kind >= 2}
     assert inside <= kept
+
+
+def test_a_subgraph_does_not_depend_on_how_many_rows_are_read_at_once(monkeypatch):
+    graph = random_graph(90, 700, seed=4)
+    keep = np.random.default_rng(0).random(90) < 0.6
+    whole, _ = induced_subgraph(graph, keep)
+    monkeypatch.setattr(subgraph, "_EDGES_AT_ONCE", 5)  # below some nodes' degrees
+    part, _ = induced_subgraph(graph, keep)
+    for name in ("indptr", "indices", "edge_kind", "anchor", "article"):
+        assert getattr(part, name).tolist() == getattr(whole, name).tolist()
+    src = np.repeat(np.arange(90), np.diff(graph.indptr))
+    inside = keep[src] & keep[graph.indices]
+    assert part.num_edges == inside.sum() > 100
+    check_graph(part)
+
+
+def test_a_snowball_is_whole_articles_that_hang_together():
+    graph = random_graph(3_000, 9_000, seed=1)
+    part, node_ids = snowball_subgraph(graph, 300, seed=0)
+    assert 297 < part.num_nodes <= 300  # articles have three blocks
+    articles = np.unique(graph.article[node_ids])
+    assert np.isin(graph.article, articles).sum() == part.num_nodes
+    # A uniform tenth would keep a tenth of its links.
+    assert part.num_edges > 0.2 * np.diff(graph.indptr)[node_ids].sum()
+    again = snowball_subgraph(graph, 300, seed=0)[1]
+    assert node_ids.tolist() == again.tolist()
+    assert node_ids.tolist() != snowball_subgraph(graph, 300, seed=1)[1].tolist()
+
+
+def test_a_snowball_begins_anew_where_links_end_and_takes_all_that_there_is():
+    lonely = graph_from_edges([(0, 1)], 5)
+    assert snowball_subgraph(lonely, 4, seed=0)[0].num_nodes == 4
+    assert snowball_subgraph(lonely, 9, seed=0)[1].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_snowball_smaller_than_its_first_article():
+    with pytest.raises(ValueError, match=r"num_nodes=2 is less than the 3 blocks of the article"):
+        snowball_subgraph(random_graph(9, 20), 2, seed=0)
+    with pytest.raises(ValueError, match="num_nodes=0 must be at least 1"):
+        snowball_subgraph(toy_graph(), 0, seed=0)

@@ -12,6 +12,7 @@ import pytest
 from tests.navigation.toy import mesh_of
 from tests.text.toy import make_checkpoint
 from tests.toy import HYPERLINK, NEXT, PREVIOUS, graph_from_edges
+from wikinav_jax.graph.store import open_graph, save_graph
 from wikinav_jax.navigation.batches import BatchSpec, WalkSampler
 from wikinav_jax.navigation.config import check_config, default_config
 from wikinav_jax.navigation.device_graph import with_link_vectors
@@ -20,8 +21,12 @@ from wikinav_jax.navigation.text_batches import TextSampler, nodes_read
 from wikinav_jax.navigation.text_model import TextModel, make_encoder
 from wikinav_jax.navigation.text_policy import BlockReader, TextLoss
 from wikinav_jax.navigation.text_types import BlockTokens
+from wikinav_jax.text import tokens as tokens_module
 from wikinav_jax.text.bert import Encoder, EncoderConfig
+from wikinav_jax.text.features import text_hash
+from wikinav_jax.text.titles import TitledBlocks, with_titles
 from wikinav_jax.text.tokenizer import load_tokenizer
+from wikinav_jax.text.tokens import Spans, build_tokens
 
 TITLES = ["River", "Old town", "Bridge"]
 TEXTS = ["the river runs under the old town.", "a bridge stands over the river.", "cold stone", ""]
@@ -80,10 +85,10 @@ def model(checkpoint, tmp_path_factory) -> TextModel:
     return make_model(checkpoint, tmp_path_factory.mktemp("cache"))
 
 
-def test_links_are_found_behind_the_title(model):
+def test_links_are_found_behind_the_title(model, checkpoint):
     graph = text_graph()
     tokens = model.tokens(graph)
-    vocabulary = load_tokenizer(model._tokenizer_folder)._fast.convert_ids_to_tokens
+    vocabulary = load_tokenizer(checkpoint)._fast.convert_ids_to_tokens
     words = [
         " ".join(vocabulary(tokens.ids[source, first:end].tolist()))
         for source in range(4)
@@ -91,6 +96,59 @@ def test_links_are_found_behind_the_title(model):
     ]
     assert words == ["old town", "river", "bridge", "river", "", "stone", ""]
     assert vocabulary(tokens.ids[0, 1:2].tolist()) == ["river"]  # the title comes first
+
+
+class CutShortError(Exception):
+    """Stands in for a kill."""
+
+
+def test_a_table_goes_on_where_it_was_cut_short(tmp_path, checkpoint, monkeypatch):
+    monkeypatch.setattr(tokens_module, "_CHUNK", 2)
+    monkeypatch.setattr(tokens_module, "_CHUNKS_PER_SAVE", 1)
+    graph, tokenizer = text_graph(), load_tokenizer(checkpoint)
+    blocks = TitledBlocks(graph)
+    spans = Spans(graph.indptr, graph.anchor, blocks.shifts())
+    seen = []
+
+    def tokenize(texts, **kwargs):
+        seen.append(texts)
+        if len(seen) == 2:
+            raise CutShortError
+        return tokenizer(texts, **kwargs)
+
+    def build(name, tokenize):
+        tokenize.vocab_size = tokenizer.vocab_size
+        return build_tokens(
+            tmp_path / name, blocks, tokenize, max_length=16, header={}, spans=spans
+        )
+
+    with pytest.raises(CutShortError):
+        build("t", tokenize)
+    assert not (tmp_path / "t").exists()
+    table = build("t", tokenize)
+    assert seen == [blocks[:2], blocks[2:], blocks[2:]]
+    whole = build_tokens(
+        tmp_path / "whole", blocks, tokenizer, max_length=16, header={}, spans=spans
+    )
+    for name in ("ids", "length", "spans"):
+        np.testing.assert_array_equal(getattr(table, name), getattr(whole, name))
+    assert {file.name for file in (tmp_path / "t").iterdir()} == {
+        "header.json", "ids.npy", "length.npy", "spans.npy"
+    }  # fmt: skip
+
+
+def test_titled_blocks_are_read_as_they_are_asked_for(tmp_path):
+    graph = text_graph()
+    blocks = TitledBlocks(graph)
+    whole = with_titles([graph.title(node) for node in range(4)], TEXTS)
+    assert list(blocks) == blocks[:] == whole and len(blocks) == 4
+    assert blocks[1:3] == whole[1:3] and blocks[2] == whole[2] == "Bridge. cold stone"
+    assert blocks.shifts().tolist() == [len("River. "), len("Old town. "), len("Bridge. "), 0]
+    path = save_graph(graph, tmp_path / "graph", source="s", licence="l", command="c")
+    saved = TitledBlocks(open_graph(path))
+    assert list(saved) == whole
+    # A saved graph is told by the hashes in its meta, others by their texts.
+    assert blocks.identity() == text_hash(whole) != saved.identity()
 
 
 def test_batches_bring_the_text_of_what_their_decisions_read(model):

@@ -20,9 +20,16 @@ def test_spans_of_tokens_by_hand():
     offsets = [[0, 0], [0, 5], [6, 9], [9, 10], [10, 11], [0, 0]]
     characters = [[0, 5], [6, 10], [7, 8], [5, 6], [0, 0], [10, 30], [12, 20]]
     expected = [[1, 2], [2, 4], [2, 3], [0, 0], [0, 0], [4, 5], [0, 0]]
-    found = token_spans(np.array(offsets), np.array(characters))
+    first = np.zeros(len(characters), int)
+    found = token_spans(np.array([offsets]), first, np.array(characters))
     assert found.tolist() == expected
-    assert token_spans(np.zeros((2, 2), int), np.array([[0, 4]])).tolist() == [[0, 0]]
+    nothing = token_spans(np.zeros((1, 2, 2), int), np.array([0]), np.array([[0, 4]]))
+    assert nothing.tolist() == [[0, 0]]
+    # Several texts at once, one of them without any tokens, padding at the end.
+    three = np.array([offsets, np.zeros((6, 2), int), offsets])
+    row = np.repeat([2, 1, 0], len(characters))
+    found = token_spans(three, row, np.tile(characters, (3, 1)))
+    assert found.tolist() == [*expected, *np.zeros((7, 2), int).tolist(), *expected]
 
 
 def test_a_table_of_other_tokens_is_refused(tmp_path, checkpoint):

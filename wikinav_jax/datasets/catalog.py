@@ -51,6 +51,12 @@ def _wikispeedia_articles() -> Loader:
     return cast(Loader, wikispeedia_articles)
 
 
+def _linked_text() -> Loader:
+    from wikinav_jax.datasets import linked_text
+
+    return cast(Loader, linked_text)
+
+
 def _mediawiki() -> Loader:
     from wikinav_jax.datasets.mediawiki import loader
 
@@ -59,11 +65,14 @@ def _mediawiki() -> Loader:
 
 # Imported on use: a run needs one of them.
 LOADERS: dict[str, Callable[[], Loader]] = {
+    "linked_text": _linked_text,
     "mediawiki": _mediawiki,
     "python_docs": _python_docs,
     "wikispeedia": _wikispeedia,
     "wikispeedia_articles": _wikispeedia_articles,
 }
+# Graphs already, wherever they lie: nothing is built, and the cache has no copy.
+OPENED = frozenset({"linked_text"})
 
 
 def load_graph(
@@ -98,6 +107,8 @@ def load_graph(
     loader = LOADERS[name]()
     options = dict(options or {})
     _check_options(name, loader, options)
+    if name in OPENED:
+        return loader.load(data_dir, Path(cache_dir), Path(cache_dir), **options)
     key = fingerprint(
         {
             "graph_version": GRAPH_VERSION,

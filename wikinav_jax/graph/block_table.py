@@ -8,7 +8,7 @@ of equal size, so that block i is found by one division in a memory-mapped file 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -115,13 +115,13 @@ class BlockTable:
             )
         return self._titles[int(article)].as_py()
 
-    def texts(self, blocks: Iterable[int] | None = None) -> list[str]:
+    def texts(self, blocks: Sequence[int] | np.ndarray | None = None) -> list[str]:
         """The texts of these blocks, or of all."""
-        return self._many("text", self.text, blocks)
+        return self._many("text", blocks)
 
-    def sections(self, blocks: Iterable[int] | None = None) -> list[str]:
+    def sections(self, blocks: Sequence[int] | np.ndarray | None = None) -> list[str]:
         """The section paths of these blocks, or of all."""
-        return self._many("section", self.section, blocks)
+        return self._many("section", blocks)
 
     def text_lengths(self) -> np.ndarray:
         """Characters (code points) in each text, int64 [N]."""
@@ -174,13 +174,27 @@ class BlockTable:
         row = block if self._rows is None else self._rows[block]
         return divmod(int(row), self._batch_rows)
 
-    def _many(self, column, one, blocks) -> list[str]:
-        if blocks is not None:
-            return [one(int(block)) for block in blocks]
-        values: list[str] = []
-        for batch in self._iter_batches():
-            values += batch.column(column).to_pylist()
-        return values
+    def _many(self, column: str, blocks: Sequence[int] | np.ndarray | None) -> list[str]:
+        if blocks is None:
+            values: list[str] = []
+            for batch in self._iter_batches():
+                values += batch.column(column).to_pylist()
+            return values
+        rows = np.asarray(blocks, np.int64)
+        if not len(rows):
+            return []
+        for block in (rows.min(), rows.max()):
+            self._locate(int(block))  # raises for a block that does not exist
+        if self._rows is not None:
+            rows = self._rows[rows]
+        order, parts = self._by_batch(rows)
+        found = [self._batches[batch].column(column).take(part) for batch, part in parts]
+        values = [value for part in found for value in part.to_pylist()]
+        if (order[1:] > order[:-1]).all():
+            return values
+        undo = np.empty(len(rows), np.int64)
+        undo[order] = np.arange(len(rows))
+        return [values[place] for place in undo]
 
     def _iter_batches(self) -> Iterator[pa.RecordBatch]:
         """Batches of BATCH_ROWS rows (the stored ones, or gathered ones for a selection)."""
@@ -191,23 +205,32 @@ class BlockTable:
             yield self._gather(self._rows[start : start + BATCH_ROWS])
 
     def _gather(self, rows: np.ndarray) -> pa.RecordBatch:
-        batch_of, row_of = np.divmod(rows, self._batch_rows)
-        order = np.argsort(batch_of, kind="stable")
-        cuts = np.flatnonzero(np.diff(batch_of[order])) + 1
-        parts = [
-            self._batches[batch_of[group[0]]].take(pa.array(row_of[group]))
-            for group in np.split(order, cuts)
-        ]
+        order, groups = self._by_batch(rows)
+        parts = [self._batches[batch].take(part) for batch, part in groups]
         undo = np.empty(len(rows), np.int64)
         undo[order] = np.arange(len(rows))
         gathered = pa.Table.from_batches(parts).take(pa.array(undo)).combine_chunks()
         return gathered.to_batches()[0]
 
+    def _by_batch(self, rows: np.ndarray) -> tuple[np.ndarray, list[tuple[int, pa.Array]]]:
+        """An order of the rows in which those of a batch stand together, and (batch, its rows)."""
+        batch_of, row_of = np.divmod(rows, self._batch_rows)
+        order = np.argsort(batch_of, kind="stable")
+        cuts = np.flatnonzero(np.diff(batch_of[order])) + 1
+        return order, [
+            (int(batch_of[group[0]]), pa.array(row_of[group])) for group in np.split(order, cuts)
+        ]
+
     def _unified_sections(self) -> tuple[pa.Array, np.ndarray]:
         """The distinct section names in use, and int32 [N] codes into them."""
-        column = pa.chunked_array([batch.column("section") for batch in self._iter_batches()])
-        decoded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
-        return decoded.dictionary, decoded.indices.to_numpy()
+        # Name by name of each batch, not block by block: all blocks' names may not fit in memory.
+        chunks = [
+            batch.column("section").cast(pa.large_string()).dictionary_encode()
+            for batch in self._iter_batches()
+        ]
+        unified = pa.chunked_array(chunks).unify_dictionaries()
+        codes = np.concatenate([chunk.indices.to_numpy() for chunk in unified.chunks])
+        return unified.chunk(0).dictionary, codes
 
 
 def open_block_table(path: Path) -> BlockTable:

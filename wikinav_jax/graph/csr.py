@@ -92,6 +92,20 @@ def edge_sources(graph: Adjacency) -> np.ndarray:
     return np.repeat(np.arange(num_nodes, dtype=np.int32), np.diff(graph.indptr))
 
 
+def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """first[0], first[0] + 1, … (count[0] numbers), first[1], …; int64 [sum(count)]."""
+    ends = np.cumsum(count, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(np.asarray(first) - (ends - count), count)
+
+
+def slots_of(indptr: np.ndarray, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The edges of some nodes: which of the nodes each belongs to, and its slot; int64 both."""
+    first = indptr[nodes]
+    degree = indptr[nodes + 1] - first
+    return np.repeat(np.arange(len(nodes)), degree), ranges(first, degree)
+
+
 def check_num_nodes(num_nodes: int) -> int:
     """Returns `num_nodes` if a graph can have that many; otherwise raises ValueError."""
     if not 1 <= num_nodes <= MAX_NODES:

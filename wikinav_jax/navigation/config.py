@@ -34,6 +34,11 @@ def default_config() -> ConfigDict:
     config.dataset.name = "wikispeedia"  # a key of datasets/catalog.py
     config.dataset.options = ConfigDict()  # options of the dataset's loader
 
+    config.eval_dataset = ConfigDict()  # what `split` would hold out may be another graph instead
+    config.eval_dataset.name = ""  # evaluate on this one and train on all of `dataset`; "": split
+    config.eval_dataset.options = ConfigDict()  # of its loader
+    config.eval_dataset.max_nodes = 0  # a connected piece of at most so many blocks; 0: all of it
+
     config.split = ConfigDict()
     config.split.fractions = (0.5, 0.5)  # shares of the articles: training, evaluation
     config.split.seed = 0  # which articles go where
@@ -220,6 +225,7 @@ def check_config(config: ConfigDict) -> None:
     check_choice("explain.graph", config.explain.graph, EXPLAIN_GRAPHS)
     check_range("features.sources' number", len(config.features.sources), 1)
     check_range("split.fractions' number", len(config.split.fractions), 2, 2)
+    check_range("eval_dataset.max_nodes", config.eval_dataset.max_nodes, 0)
     check_range("walks.steps' number", len(config.walks.steps), 2, 2)
     check_range("features.hops", config.features.hops, 0)
     check_range("evaluate.budget", config.evaluate.budget, 0)

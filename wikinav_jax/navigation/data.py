@@ -22,7 +22,7 @@ from wikinav_jax.common.config import ConfigError
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.datasets.catalog import load_graph
 from wikinav_jax.graph.linked_text import LinkedTextGraph
-from wikinav_jax.graph.subgraph import split_by_article
+from wikinav_jax.graph.subgraph import snowball_subgraph, split_by_article
 from wikinav_jax.navigation.config import needs_sentences
 from wikinav_jax.navigation.features import prepare_vectors
 from wikinav_jax.navigation.sentences import SentenceGoals, SentenceIndex, split_sentences
@@ -39,18 +39,25 @@ class Part:
     """A graph and what is known of its nodes."""
 
     graph: LinkedTextGraph
-    node_ids: np.ndarray  # int64 [N], the nodes of the whole graph
-    vectors: np.ndarray  # float32 [N, d], phi before any reading of the graph
+    vectors: np.ndarray  # float32 [N, d], phi before any reading of the graph; d = 0 if learned
     sentences: SentenceGoals | None = None  # where the config asks for sentence search
 
 
 @dataclass(frozen=True)
 class NavigationData:
-    """The whole graph and its disjoint halves; features are fitted on `train` alone."""
+    """What is trained on and what is evaluated on; features are fitted on `train` alone.
+
+    The two are disjoint halves of `all`; or two graphs, of which the first is `all` as well.
+    """
 
     all: Part
     train: Part
     eval: Part
+
+    @property
+    def two_graphs(self) -> bool:
+        """Whether evaluation has a graph of its own."""
+        return self.all is self.train
 
     def part(self, name: str) -> Part:
         """The part of that name: "all", "train" or "eval"."""
@@ -74,7 +81,7 @@ def first_process_first(build: Callable[[], T]) -> T:
 
 
 def prepare(config: ConfigDict) -> NavigationData:
-    """Loads or builds the graph, splits it, and loads or builds the features.
+    """Loads or builds the graphs, splits the first if it is the only one, and makes the features.
 
     Raises what the loader of the data set raises (FileNotFoundError, ValueError), and ValueError
     for a split or features that cannot be.
@@ -84,13 +91,46 @@ def prepare(config: ConfigDict) -> NavigationData:
 
 def _prepare(config: ConfigDict) -> NavigationData:
     cache = cache_folder(config)
-    data_dir = Path(config.data_dir).expanduser() if config.data_dir else None
-    graph = load_graph(
+    graph = _load(config, config.dataset)
+    if config.eval_dataset.name:
+        other = _eval_piece(config, _load(config, config.eval_dataset))[0]
+        whole, held_out = _parts(config, cache, [graph, other], slice(None))
+        data = NavigationData(all=whole, train=whole, eval=held_out)
+    else:
+        data = _split(config, cache, graph)
+    logging.info(
+        "%s: training on %d blocks with %d links, evaluating on %d with %d; features %d wide",
         config.dataset.name,
-        data_dir=data_dir,
-        cache_dir=cache,
-        options=config.dataset.options.to_dict(),
+        data.train.graph.num_nodes,
+        data.train.graph.num_edges,
+        data.eval.graph.num_nodes,
+        data.eval.graph.num_edges,
+        data.train.vectors.shape[1],
     )
+    return data
+
+
+def _load(config: ConfigDict, dataset: ConfigDict) -> LinkedTextGraph:
+    return load_graph(
+        dataset.name,
+        data_dir=Path(config.data_dir).expanduser() if config.data_dir else None,
+        cache_dir=cache_folder(config),
+        options=dataset.options.to_dict(),
+    )
+
+
+def _eval_piece(
+    config: ConfigDict, graph: LinkedTextGraph
+) -> tuple[LinkedTextGraph, np.ndarray | slice]:
+    """What of a graph is evaluated on, and its nodes in the graph."""
+    most = config.eval_dataset.max_nodes
+    if not most or graph.num_nodes <= most:
+        return graph, slice(None)
+    return snowball_subgraph(graph, most, config.split.seed)
+
+
+def _split(config: ConfigDict, cache: Path, graph: LinkedTextGraph) -> NavigationData:
+    """Disjoint halves of a graph, with features of the whole."""
     if graph.num_articles < 2:
         raise ValueError(
             f"the graph has {graph.num_articles} article; training and evaluation need disjoint "
@@ -99,75 +139,81 @@ def _prepare(config: ConfigDict) -> NavigationData:
     (train_graph, train_ids), (eval_graph, eval_ids) = split_by_article(
         graph, tuple(config.split.fractions), config.split.seed
     )
-    if config.encoder.enabled:  # phi is read from the text, by what the run learns
-        vectors, sentences = np.zeros((graph.num_nodes, 0), np.float32), None
-    else:
-        vectors, sentences = _features(config, cache, graph, train_ids)
-    logging.info(
-        "%s: %d blocks, %d links; halves of %d and %d blocks with %d and %d links; "
-        "features %d wide",
-        config.dataset.name,
-        graph.num_nodes,
-        graph.num_edges,
-        train_graph.num_nodes,
-        eval_graph.num_nodes,
-        train_graph.num_edges,
-        eval_graph.num_edges,
-        vectors.shape[1],
-    )
+    eval_graph, piece = _eval_piece(config, eval_graph)
+    (whole,) = _parts(config, cache, [graph], train_ids)
+
+    def part(graph: LinkedTextGraph, node_ids: np.ndarray) -> Part:
+        goals = whole.sentences
+        if goals is not None:
+            goals = SentenceGoals(goals.index.of_nodes(node_ids), goals.rows)
+        return Part(graph, whole.vectors[node_ids], goals)
+
     return NavigationData(
-        all=Part(graph, np.arange(graph.num_nodes), vectors, sentences),
-        train=Part(train_graph, train_ids, vectors[train_ids], _of_nodes(sentences, train_ids)),
-        eval=Part(eval_graph, eval_ids, vectors[eval_ids], _of_nodes(sentences, eval_ids)),
+        all=whole, train=part(train_graph, train_ids), eval=part(eval_graph, eval_ids[piece])
     )
-
-
-def _of_nodes(sentences: SentenceGoals | None, node_ids: np.ndarray) -> SentenceGoals | None:
-    if sentences is None:
-        return None
-    return SentenceGoals(sentences.index.of_nodes(node_ids), sentences.rows)
 
 
 @dataclass(frozen=True)
 class _Source:
     """One source of phi."""
 
-    rows: np.ndarray  # float32 [N, d]
+    rows: Callable[[LinkedTextGraph], np.ndarray]  # float32 [N, d], made once
     # A table of other texts by the same encoder, made once: (kind of text, texts) -> table.
     read: Callable[[str, Sequence[str]], FeatureTable]
 
 
-def _features(
-    config: ConfigDict, cache: Path, graph: LinkedTextGraph, train_ids: np.ndarray
-) -> tuple[np.ndarray, SentenceGoals | None]:
-    """float32 [N, d]: the sources of phi, each centred and scaled as asked, side by side.
+def _parts(
+    config: ConfigDict,
+    cache: Path,
+    graphs: Sequence[LinkedTextGraph],
+    train_ids: np.ndarray | slice,
+) -> list[Part]:
+    """The graphs with their features: the sources of phi, centred and scaled, side by side.
 
-    And, for sentence search, every sentence read by the same sources in the same way.
+    And, for sentence search, every sentence read by the same sources in the same way. What is
+    fitted is fitted on the nodes `train_ids` of the first graph.
     """
+    if config.encoder.enabled:  # phi is read from the text, by what the run learns
+        return [Part(graph, np.zeros((graph.num_nodes, 0), np.float32)) for graph in graphs]
     sources: dict[str, Callable[[], _Source]] = {
-        "lsa": lambda: _lsa(config, cache, graph, train_ids),
-        "encoder": lambda: _encoder(config, cache, graph),
-        "random": lambda: _random(config, graph.num_nodes),
+        "lsa": lambda: _lsa(config, cache, graphs[0], train_ids),
+        "encoder": lambda: _encoder(config, cache),
+        "random": lambda: _random(config, graphs),
     }
-    index: SentenceIndex | None = None
-    if needs_sentences(config):
-        index, sentences = split_sentences(graph.texts(None))
-    columns, tables = [], []
+    split = [split_sentences(g.texts(None)) if needs_sentences(config) else None for g in graphs]
+    columns: list[list[np.ndarray]] = [[] for _ in graphs]
+    tables: list[list[tuple[FeatureTable, Callable[[np.ndarray], np.ndarray]]]]
+    tables = [[] for _ in graphs]
     for name in config.features.sources:
         source = sources[name]()
-        mean = source.rows[train_ids].mean(axis=0) if config.features.center else None
+        mean = None
+        if config.features.center:
+            mean = source.rows(graphs[0])[train_ids].mean(axis=0)
         prepared = functools.partial(
             prepare_vectors, mean=mean, unit_norm=config.features.unit_norm
         )
-        columns.append(prepared(source.rows))
-        if index is not None:
-            tables.append((source.read("sentences", sentences), prepared))
+        for number, graph in enumerate(graphs):
+            columns[number].append(prepared(source.rows(graph)))
+            sentences = split[number]
+            if sentences is not None:
+                tables[number].append((source.read("sentences", sentences[1]), prepared))
+    return [
+        Part(
+            graph,
+            np.concatenate(columns[number], axis=1),
+            None if (found := split[number]) is None else _goals(found[0], tables[number]),
+        )
+        for number, graph in enumerate(graphs)
+    ]
 
-    def sentence_rows(numbers: np.ndarray) -> np.ndarray:
+
+def _goals(
+    index: SentenceIndex, tables: Sequence[tuple[FeatureTable, Callable[[np.ndarray], np.ndarray]]]
+) -> SentenceGoals:
+    def rows(numbers: np.ndarray) -> np.ndarray:
         return np.concatenate([prepared(table.rows(numbers)) for table, prepared in tables], axis=1)
 
-    goals = None if index is None else SentenceGoals(index, sentence_rows)
-    return np.concatenate(columns, axis=1), goals
+    return SentenceGoals(index, rows)
 
 
 def _block_titles(graph: LinkedTextGraph) -> list[str]:
@@ -175,11 +221,18 @@ def _block_titles(graph: LinkedTextGraph) -> list[str]:
     return [titles[article] for article in graph.article]
 
 
-def _lsa(config: ConfigDict, cache: Path, graph: LinkedTextGraph, train_ids: np.ndarray) -> _Source:
-    """TF-IDF and truncated SVD, fitted on the training half's texts only."""
+def _lsa(
+    config: ConfigDict, cache: Path, graph: LinkedTextGraph, train_ids: np.ndarray | slice
+) -> _Source:
+    """TF-IDF and truncated SVD, fitted on the texts of training only."""
     features = config.features
-    texts = with_titles(_block_titles(graph), graph.texts(None), repeats=features.lsa_title_weight)
-    training = [texts[i] for i in train_ids]
+
+    def texts_of(graph: LinkedTextGraph) -> list[str]:
+        repeats = features.lsa_title_weight
+        return with_titles(_block_titles(graph), graph.texts(None), repeats=repeats)
+
+    texts = texts_of(graph)
+    training = [texts[i] for i in np.arange(len(texts))[train_ids]]
     options = LsaOptions(
         dim=features.lsa_dim, seed=config.seed, max_features=features.lsa_max_terms
     )
@@ -195,10 +248,10 @@ def _lsa(config: ConfigDict, cache: Path, graph: LinkedTextGraph, train_ids: np.
     def read(kind: str, texts: Sequence[str]) -> FeatureTable:
         return build_lsa_table(_table_path(kind, cache, texts, lsa.header), texts, lsa)
 
-    return _Source(read("lsa", texts).rows(), read)
+    return _Source(_once(lambda graph: read("lsa", texts_of(graph)).rows()), read)
 
 
-def _encoder(config: ConfigDict, cache: Path, graph: LinkedTextGraph) -> _Source:
+def _encoder(config: ConfigDict, cache: Path) -> _Source:
     """phi of the paper: title and text through a pretrained encoder, mean over tokens, tanh."""
     features = config.features
     encoder = load_block_encoder(
@@ -218,11 +271,13 @@ def _encoder(config: ConfigDict, cache: Path, graph: LinkedTextGraph) -> _Source
             desc=f"Features ({kind})",
         )
 
-    texts = with_titles(_block_titles(graph), graph.texts(None))
-    return _Source(read("encoder", texts).rows(), read)
+    def rows(graph: LinkedTextGraph) -> np.ndarray:
+        return read("encoder", with_titles(_block_titles(graph), graph.texts(None))).rows()
+
+    return _Source(_once(rows), read)
 
 
-def _random(config: ConfigDict, num_nodes: int) -> _Source:
+def _random(config: ConfigDict, graphs: Sequence[LinkedTextGraph]) -> _Source:
     """Uniform on the unit sphere: features without meaning (RFBC paper, section 4)."""
 
     def read(kind: str, texts: Sequence[str]) -> FeatureTable:
@@ -231,9 +286,29 @@ def _random(config: ConfigDict, num_nodes: int) -> _Source:
             "of evaluate.tasks and sentence.enabled off"
         )
 
-    rng = np.random.default_rng([config.seed, num_nodes])
-    rows = rng.standard_normal((num_nodes, config.features.random_dim), dtype=np.float32)
-    return _Source(rows / np.linalg.norm(rows, axis=1, keepdims=True), read)
+    def rows(graph: LinkedTextGraph) -> np.ndarray:
+        place = next(number for number, other in enumerate(graphs) if other is graph)
+        stream = [config.seed, graph.num_nodes, *([place] if place else [])]
+        size = (graph.num_nodes, config.features.random_dim)
+        drawn = np.random.default_rng(stream).standard_normal(size, dtype=np.float32)
+        unit: np.ndarray = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+        return unit
+
+    return _Source(_once(rows), read)
+
+
+def _once(
+    rows: Callable[[LinkedTextGraph], np.ndarray],
+) -> Callable[[LinkedTextGraph], np.ndarray]:
+    """The rows of a graph, kept: the first graph's are asked for twice, for their mean."""
+    known: dict[int, np.ndarray] = {}
+
+    def found(graph: LinkedTextGraph) -> np.ndarray:
+        if id(graph) not in known:
+            known[id(graph)] = rows(graph)
+        return known[id(graph)]
+
+    return found
 
 
 def _table_path(name: str, cache: Path, texts: Sequence[str], header: Mapping[str, object]) -> Path:

@@ -21,6 +21,7 @@ from wikinav_jax.navigation.explain import can_be_told, example_walks, explain_w
 from wikinav_jax.navigation.games import game_sets, load_games, play_games
 from wikinav_jax.navigation.navigator import Navigator, Walkable
 from wikinav_jax.navigation.tasks import task_names
+from wikinav_jax.navigation.text_model import graph_tokens
 from wikinav_jax.navigation.train import Facts, train
 from wikinav_jax.reports.page import write_report, write_walks_page
 from wikinav_jax.reports.results import merge_results
@@ -44,6 +45,9 @@ def run(config: ConfigDict, workdir: Path, mode: str) -> None:
     begin = time.monotonic()
     data = prepare(config)
     if mode == "build":
+        if config.encoder.enabled:  # or every process of a later run would wait for the first
+            for name in ("train", "eval"):
+                graph_tokens(config.encoder, cache_folder(config), data.part(name).graph)
         _print_built(data)
         return
     navigator = Navigator(config, workdir, data)
@@ -188,21 +192,26 @@ def _known_facts(workdir: Path) -> Facts:
 
 
 def _data_facts(data: NavigationData) -> Facts:
-    parts = {"Graph": data.all, "Training half": data.train, "Evaluation half": data.eval}
-    meta = data.all.graph.meta
+    if data.two_graphs:
+        parts = {"Training graph": data.train, "Evaluation graph": data.eval}
+    else:
+        parts = {"Graph": data.all, "Training half": data.train, "Evaluation half": data.eval}
+    meta = [data.all.graph.meta, *([data.eval.graph.meta] if data.two_graphs else [])]
     return {
         **{
             name: f"{part.graph.num_articles:,} articles, {part.graph.num_nodes:,} blocks, "
             f"{part.graph.num_edges:,} links"
             for name, part in parts.items()
         },
-        "Source": str(meta.get("source", "")),
-        "Licence": str(meta.get("licence", "")),
+        **{
+            name: "; ".join(dict.fromkeys(str(each.get(name.lower(), "")) for each in meta))
+            for name in ("Source", "Licence")
+        },
     }
 
 
 def _print_built(data: NavigationData) -> None:
-    for name in ("all", "train", "eval"):
+    for name in ("train", "eval") if data.two_graphs else ("all", "train", "eval"):
         graph = data.part(name).graph
         degree = np.diff(graph.indptr)
         print(

@@ -17,6 +17,7 @@ from ml_collections import ConfigDict
 from wikinav_jax.common.files import fingerprint, sha256_of
 from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.navigation.batches import WalkSampler
+from wikinav_jax.navigation.data import first_process_first
 from wikinav_jax.navigation.features import make_node_features
 from wikinav_jax.navigation.text_batches import TextSampler
 from wikinav_jax.navigation.text_features import read_graph
@@ -24,11 +25,10 @@ from wikinav_jax.navigation.text_policy import BlockReader, TextPolicy
 from wikinav_jax.navigation.types import LinkVectors, NodeFeatures
 from wikinav_jax.text.bert import Encoder, EncoderConfig
 from wikinav_jax.text.encode import DTYPES
-from wikinav_jax.text.features import text_hash
 from wikinav_jax.text.pretrained import TOKENIZER_FILES, load_encoder, resolve_checkpoint
-from wikinav_jax.text.titles import TITLE_SEPARATOR, with_titles
+from wikinav_jax.text.titles import TitledBlocks, recorded_hashes
 from wikinav_jax.text.tokenizer import Tokenizer, load_tokenizer
-from wikinav_jax.text.tokens import Spans, TokenTable, build_tokens
+from wikinav_jax.text.tokens import Spans, TokenTable, build_tokens, open_tokens
 from wikinav_jax.training.mesh import replicate
 
 
@@ -45,10 +45,8 @@ class TextModel:
         self._config = config.encoder
         self._hops = config.features.hops
         self._cache = cache
-        name = self._config.checkpoint or self._config.tokenizer
-        self._tokenizer_folder = resolve_checkpoint(name)
-        self._tokenizer = load_tokenizer(self._tokenizer_folder)
-        encoder, self._pretrained = make_encoder(self._config, self._tokenizer)
+        tokenizer = load_tokenizer(self._config.checkpoint or self._config.tokenizer)
+        encoder, self._pretrained = make_encoder(self._config, tokenizer)
         self.reader = BlockReader(
             encoder,
             frozen=self._config.learning_rate_scale == 0,
@@ -61,28 +59,7 @@ class TextModel:
 
     def tokens(self, graph: LinkedTextGraph) -> TokenTable:
         """The tokens of a graph's blocks, titles first, and of its links' words; cached."""
-        titles = [graph.article_titles[article] for article in graph.article]
-        blocks = graph.texts(None)
-        texts = with_titles(titles, blocks)
-        before = [
-            len(title) + len(TITLE_SEPARATOR) if title and block else 0
-            for title, block in zip(titles, blocks, strict=True)
-        ]
-        files = [self._tokenizer_folder / file for file in TOKENIZER_FILES]
-        header = {
-            "tokenizer": fingerprint([sha256_of(file) for file in files if file.is_file()]),
-            "links": fingerprint([sha256_of_array(graph.indptr), sha256_of_array(graph.anchor)]),
-        }
-        length = self._config.max_tokens
-        key = fingerprint({**header, "max_length": length, "texts": text_hash(texts)})
-        return build_tokens(
-            self._cache / "features" / f"tokens-{key}",
-            texts,
-            self._tokenizer,
-            max_length=length,
-            header=header,
-            spans=Spans(np.asarray(graph.indptr), np.asarray(graph.anchor), np.array(before)),
-        )
+        return graph_tokens(self._config, self._cache, graph)
 
     def init(self, key: jax.Array) -> Any:
         """Parameters: the checkpoint's where there is one, else drawn."""
@@ -121,9 +98,49 @@ class TextModel:
         return features.replace(links=replicate(mesh, LinkVectors(first=first, vectors=links)))
 
 
+def graph_tokens(fields: ConfigDict, cache: Path, graph: LinkedTextGraph) -> TokenTable:
+    """The tokens of a graph for the encoder of the config's `encoder` fields; made once."""
+
+    def build() -> TokenTable:
+        path, about, identity = token_place(fields, cache, graph)
+        blocks = TitledBlocks(graph)
+        if path.is_dir():
+            return open_tokens(path, about)
+        return build_tokens(
+            path,
+            blocks,
+            load_tokenizer(fields.checkpoint or fields.tokenizer),
+            max_length=fields.max_tokens,
+            header=about,
+            spans=Spans(graph.indptr, graph.anchor, blocks.shifts()),
+            identity=identity,
+        )
+
+    return first_process_first(build)
+
+
+def token_place(
+    fields: ConfigDict, cache: Path, graph: LinkedTextGraph
+) -> tuple[Path, dict[str, str], str]:
+    """Where the tokens of a graph are kept, what their header says, and the identity of the texts.
+
+    A saved graph is told by the hashes in its meta, so that nothing is read at the start of a run.
+    """
+    folder = resolve_checkpoint(fields.checkpoint or fields.tokenizer)
+    files = [folder / file for file in TOKENIZER_FILES]
+    links = recorded_hashes(graph, ("indptr.npy", "anchor.npy"))
+    about = {
+        "tokenizer": fingerprint([sha256_of(file) for file in files if file.is_file()]),
+        "links": fingerprint(links or [sha256_of_array(a) for a in (graph.indptr, graph.anchor)]),
+    }
+    identity = TitledBlocks(graph).identity()
+    key = fingerprint({**about, "max_length": fields.max_tokens, "texts": identity})
+    return cache / "features" / f"tokens-{key}", about, identity
+
+
 def sha256_of_array(array: np.ndarray) -> str:
-    """A short fingerprint of an array's bytes."""
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    """The hex SHA-256 of an array's bytes."""
+    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
 
 
 def make_encoder(fields: ConfigDict, tokenizer: Tokenizer) -> tuple[Encoder, Any]:

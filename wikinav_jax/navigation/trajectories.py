@@ -13,6 +13,7 @@ from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.graph.shortest_paths import sample_distant_paths, sample_shortest_paths
 from wikinav_jax.graph.walks import Trajectories, sample_forward_walks, sample_reverse_walks
 
+_NODES_AT_ONCE = 1 << 22
 WALK_POLICIES = ("forward", "reverse", "shortest_uniform", "shortest_walk")
 
 
@@ -56,11 +57,9 @@ class TrajectorySource:
         self._paths_per_start = paths_per_start
         # A walk from a node without links (or back from one without links to it) has no steps:
         # beginning elsewhere changes nothing.
-        if policy == "reverse":
-            has_links = np.diff(graph.reverse().indptr) > 0
-        else:
-            has_links = np.diff(graph.indptr) > 0
-        self._nodes = np.flatnonzero(has_links).astype(np.int32)
+        self._nodes = _nodes_with_links(
+            graph.reverse().indptr if policy == "reverse" else graph.indptr
+        )
         if not len(self._nodes):
             raise ValueError(
                 f"none of the graph's {len(graph.indptr) - 1} nodes has a link to follow; "
@@ -119,6 +118,16 @@ class TrajectorySource:
         return sample_shortest_paths(
             self._graph, walks.nodes[:, 0], walks.nodes[:, -1], self._max_steps, rng
         )
+
+
+def _nodes_with_links(indptr: np.ndarray) -> np.ndarray:
+    """int32, ascending; a part at a time, for this is most of what a sampler holds in memory."""
+    num_nodes = len(indptr) - 1
+    parts = [
+        np.flatnonzero(np.diff(indptr[first : first + _NODES_AT_ONCE + 1])).astype(np.int32) + first
+        for first in range(0, num_nodes, _NODES_AT_ONCE)
+    ]
+    return np.concatenate(parts, dtype=np.int32)
 
 
 def _join(parts: Iterable[Trajectories]) -> Trajectories:

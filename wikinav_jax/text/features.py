@@ -10,10 +10,8 @@ Axes: N texts, d features.
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,12 +21,11 @@ import numpy as np
 
 from wikinav_jax.common.files import read_json, write_json
 from wikinav_jax.common.progress import progress
+from wikinav_jax.common.resumable import PROGRESS_FILE, partial_folder, resumable_folder
 
 FORMAT_VERSION = 1
 HEADER_FILE = "header.json"
 ROWS_FILE = "rows.bin"
-PROGRESS_FILE = "progress.json"
-LOCK_FILE = "lock"
 DTYPES: dict[str, np.dtype] = {
     "float16": np.dtype(np.float16),
     "float32": np.dtype(np.float32),
@@ -86,7 +83,7 @@ def open_table(
     path = Path(path)
     header_path, rows_path = path / HEADER_FILE, path / ROWS_FILE
     if not header_path.is_file() or not rows_path.is_file():
-        unfinished = _partial(path).is_dir()
+        unfinished = partial_folder(path).is_dir()
         raise FileNotFoundError(
             f"no feature table at {path}"
             + (": its building was cut short; build it again and it resumes" if unfinished else "")
@@ -177,29 +174,11 @@ def build_table(
     if path.exists():
         return open_table(path, full)
 
-    partial = _partial(path)
-    partial.mkdir(parents=True, exist_ok=True)
-    with open(partial / LOCK_FILE, "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RuntimeError(
-                f"another process is building {path} now: wait for it, or choose another path"
-            ) from error
-        if path.exists():  # another process finished it while we waited for the lock
-            shutil.rmtree(partial)
-            return open_table(path, full)
-        _encode_chunks(partial, texts, encode, full, chunk_size, desc)
-        write_json(partial / HEADER_FILE, full)
-        os.replace(partial, path)
-        # Only now: a kill before the rename must still find the progress.
-        (path / PROGRESS_FILE).unlink()
-        (path / LOCK_FILE).unlink()
+    with resumable_folder(path) as partial:
+        if partial is not None:
+            _encode_chunks(partial, texts, encode, full, chunk_size, desc)
+            write_json(partial / HEADER_FILE, full)
     return open_table(path, full)
-
-
-def _partial(path: Path) -> Path:
-    return path.with_name(f".{path.name}.partial")
 
 
 def _encode_chunks(

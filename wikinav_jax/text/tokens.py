@@ -2,7 +2,8 @@
 
 An encoder that is trained reads other texts in every step, so their tokens are made once. A table
 is a folder with `header.json`, `ids.npy` (uint16 or int32 [N, L]), `length.npy` (int32 [N]) and
-`spans.npy` (uint16 [E, 2]); it is written aside and renamed, so a table that is there is whole.
+`spans.npy` (uint16 [E, 2]), all memory-mapped. It is filled under another name and renamed, so a
+table that is there is whole; one whose making was cut short goes on where it was.
 
 Axes: N texts, L tokens of the longest allowed text, E spans of characters (anchors of links).
 """
@@ -11,20 +12,22 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wikinav_jax.common.files import atomic_directory, read_json, write_json
+from wikinav_jax.common.files import read_json, write_json
 from wikinav_jax.common.progress import progress
+from wikinav_jax.common.resumable import PROGRESS_FILE, resumable_folder
 from wikinav_jax.text.features import text_hash
 from wikinav_jax.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 1
 HEADER_FILE, IDS_FILE, LENGTH_FILE, SPANS_FILE = "header.json", "ids.npy", "length.npy", "spans.npy"
 _CHUNK = 2_048  # texts tokenised at once
+_CHUNKS_PER_SAVE = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +44,9 @@ class TokenTable:
     """A table opened for reading."""
 
     ids: np.ndarray  # uint16 or int32 [N, L], memory-mapped; padding after `length`
-    length: np.ndarray  # int32 [N], tokens of each text, special ones included
-    spans: np.ndarray  # uint16 [E, 2], first token and the one after the last; 0, 0: none in reach
+    length: np.ndarray  # int32 [N], tokens of each text, special ones included; memory-mapped
+    # uint16 [E, 2], first token and the one after the last; 0, 0: none in reach; memory-mapped
+    spans: np.ndarray
     header: dict[str, Any]
     path: Path
 
@@ -79,7 +83,7 @@ def open_tokens(
             )
     try:
         ids = np.load(path / IDS_FILE, mmap_mode="r", allow_pickle=False)
-        length = np.load(path / LENGTH_FILE, allow_pickle=False)
+        length = np.load(path / LENGTH_FILE, mmap_mode="r", allow_pickle=False)
         spans = np.load(path / SPANS_FILE, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise ValueError(
@@ -107,21 +111,24 @@ def build_tokens(
     max_length: int,
     header: Mapping[str, Any],
     spans: Spans | None = None,
+    identity: str | None = None,
     desc: str = "Tokens",
 ) -> TokenTable:
-    """The table of some texts; made where there is none.
+    """The table of some texts; made where there is none, gone on with where it was cut short.
 
     Args:
       path: the table's folder.
-      texts: N texts.
+      texts: N texts; only `len` and slices are used, so they may live on disk.
       tokenizer: of the encoder that will read them.
       max_length: L; longer texts are cut.
       header: what shapes the tokens (tokenizer, titles, ...), checked against a table that is
-        there; the texts' hash is added.
+        there; the texts' identity is added.
       spans: of characters, to be found again as spans of tokens.
+      identity: what tells these texts from others; None: their hash, for which all are read.
       desc: names the progress bar.
 
-    Raises ValueError as `open_tokens`, and when the spans do not fit the texts.
+    Raises ValueError as `open_tokens`, and when the spans do not fit the texts; RuntimeError when
+    another process is making the same table.
     """
     path = Path(path)
     if spans is None:
@@ -132,68 +139,116 @@ def build_tokens(
             f"spans of {len(spans.indptr) - 1} texts do not fit {len(texts)} texts; give one "
             "(maybe empty) range of spans, and one shift, for every text"
         )
-    wanted = {
-        **header,
-        "max_length": max_length,
-        "count": len(texts),
-        "num_spans": len(spans.characters),
-        "text_hash": text_hash(texts),
-    }
+    wanted = token_header(
+        header,
+        max_length=max_length,
+        count=len(texts),
+        num_spans=len(spans.characters),
+        identity=text_hash(texts) if identity is None else identity,
+    )
     if path.is_dir():
         return open_tokens(path, wanted)
-    dtype = np.uint16 if tokenizer.vocab_size <= 2**16 else np.int32
-    with atomic_directory(path) as folder:
-        ids = np.lib.format.open_memmap(
-            folder / IDS_FILE, mode="w+", dtype=dtype, shape=(len(texts), max_length)
-        )
-        length = np.zeros(len(texts), np.int32)
-        found = np.zeros((len(spans.characters), 2), np.uint16)
-        with progress(desc=desc, total=len(texts), unit="text") as bar:
-            for first in range(0, len(texts), _CHUNK):
-                chunk = list(texts[first : first + _CHUNK])
-                batch = tokenizer(chunk, max_length=max_length, buckets=(max_length,), offsets=True)
-                assert batch.offsets is not None
-                part = slice(first, first + len(chunk))
-                ids[part] = batch.ids
-                length[part] = batch.mask.sum(axis=1)
-                for row, slots, characters in _of_chunk(spans, first, len(chunk)):
-                    found[slots] = token_spans(
-                        batch.offsets[row, : length[first + row]], characters
-                    )
-                bar.update(len(chunk))
-        ids.flush()
-        del ids
-        np.save(folder / LENGTH_FILE, length, allow_pickle=False)
-        np.save(folder / SPANS_FILE, found, allow_pickle=False)
-        write_json(folder / HEADER_FILE, {**wanted, "format_version": FORMAT_VERSION})
+    with resumable_folder(path) as folder:
+        if folder is not None:
+            _fill(folder, texts, tokenizer, spans, wanted, desc)
+            write_json(folder / HEADER_FILE, wanted)
     return open_tokens(path, wanted)
 
 
-def _of_chunk(spans: Spans, first: int, count: int) -> Iterator[tuple[int, slice, np.ndarray]]:
-    """(row in the chunk, slots of its spans, their characters in what is tokenised)."""
-    for row in range(count):
-        slots = slice(int(spans.indptr[first + row]), int(spans.indptr[first + row + 1]))
-        if slots.stop > slots.start:
+def token_header(
+    header: Mapping[str, Any], *, max_length: int, count: int, num_spans: int, identity: str
+) -> dict[str, Any]:
+    """The header of a table: N, L and E beside what the caller says, see `build_tokens`."""
+    return {
+        **header,
+        "format_version": FORMAT_VERSION,
+        "max_length": max_length,
+        "count": count,
+        "num_spans": num_spans,
+        "text_hash": identity,
+    }
+
+
+def token_dtype(vocab_size: int) -> type[np.uint16] | type[np.int32]:
+    """How ids of that vocabulary are stored."""
+    return np.uint16 if vocab_size <= 2**16 else np.int32
+
+
+def _fill(
+    folder: Path,
+    texts: Sequence[str],
+    tokenizer: Tokenizer,
+    spans: Spans,
+    header: dict[str, Any],
+    desc: str,
+) -> None:
+    """Fills the arrays from the first text on that progress.json does not count as done."""
+    count, max_length = header["count"], header["max_length"]
+    files: dict[str, tuple[type, tuple[int, ...]]] = {
+        IDS_FILE: (token_dtype(tokenizer.vocab_size), (count, max_length)),
+        LENGTH_FILE: (np.int32, (count,)),
+        SPANS_FILE: (np.uint16, (header["num_spans"], 2)),
+    }
+    done = 0
+    if (folder / PROGRESS_FILE).is_file():
+        before = read_json(folder / PROGRESS_FILE)
+        if before["header"] == header and all((folder / name).is_file() for name in files):
+            done = before["done"]
+    arrays = {
+        name: _writable(folder / name, *shape, fresh=not done) for name, shape in files.items()
+    }
+    with progress(desc=desc, total=count, initial=done, unit="text") as bar:
+        for number, first in enumerate(range(done, count, _CHUNK), 1):
+            chunk = list(texts[first : first + _CHUNK])
+            batch = tokenizer(chunk, max_length=max_length, buckets=(max_length,), offsets=True)
+            assert batch.offsets is not None
+            rows = slice(first, first + len(chunk))
+            arrays[IDS_FILE][rows] = batch.ids
+            arrays[LENGTH_FILE][rows] = batch.mask.sum(axis=1)
+            ends = np.asarray(spans.indptr[first : rows.stop + 1])
+            slots = slice(int(ends[0]), int(ends[-1]))
+            row = np.repeat(np.arange(len(chunk)), np.diff(ends))
             characters = np.asarray(spans.characters[slots], np.int64)
             real = characters[:, 1] > characters[:, 0]
-            yield row, slots, np.where(real[:, None], characters + spans.shift[first + row], 0)
+            shift = np.asarray(spans.shift[rows], np.int64)[row]
+            characters = np.where(real[:, None], characters + shift[:, None], 0)
+            arrays[SPANS_FILE][slots] = token_spans(batch.offsets, row, characters)
+            bar.update(len(chunk))
+            if number % _CHUNKS_PER_SAVE == 0 or rows.stop == count:
+                for array in arrays.values():
+                    if isinstance(array, np.memmap):
+                        array.flush()  # to disk before it is counted
+                write_json(folder / PROGRESS_FILE, {"header": header, "done": rows.stop})
 
 
-def token_spans(offsets: np.ndarray, characters: np.ndarray) -> np.ndarray:
+def _writable(path: Path, dtype: type, shape: tuple[int, ...], *, fresh: bool) -> np.ndarray:
+    if 0 in shape:  # nothing can be mapped, and nothing is there to be written
+        np.save(path, np.zeros(shape, dtype), allow_pickle=False)
+        return np.zeros(shape, dtype)
+    if fresh:
+        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    return np.lib.format.open_memmap(path, mode="r+")
+
+
+def token_spans(offsets: np.ndarray, row: np.ndarray, characters: np.ndarray) -> np.ndarray:
     """The tokens that spans of characters touch; int64 [E, 2], 0, 0 where there are none.
 
     Args:
-      offsets: int [n, 2], characters of every token; special tokens have 0, 0.
+      offsets: int [n, L, 2], characters of every token; special tokens and padding have 0, 0.
+      row: int [E], the text that each span is of.
       characters: int [E, 2]; an empty span has no tokens.
 
     A span that is cut off by the end of the tokens keeps those that are there.
     """
-    real = np.flatnonzero(offsets[:, 1] > offsets[:, 0])
-    if not len(real):
-        return np.zeros((len(characters), 2), np.int64)
-    starts, ends = offsets[real, 0], offsets[real, 1]
-    first = np.searchsorted(ends, characters[:, 0], side="right")
-    last = np.searchsorted(starts, characters[:, 1], side="left")
+    of_token, token = np.nonzero(offsets[..., 1] > offsets[..., 0])
+    if not len(token):
+        return np.zeros((len(row), 2), np.int64)
+    # Characters of all texts one after the other, so that one search serves all spans.
+    width = int(max(offsets.max(), characters.max(initial=0))) + 1
+    starts, ends = (offsets[of_token, token].astype(np.int64) + of_token[:, None] * width).T
+    wanted = characters + row[:, None] * width
+    first = np.searchsorted(ends, wanted[:, 0], side="right")
+    last = np.searchsorted(starts, wanted[:, 1], side="left")
     touched = (last > first) & (characters[:, 1] > characters[:, 0])
-    tokens = real[np.stack([np.minimum(first, len(real) - 1), np.maximum(last - 1, 0)], axis=1)]
+    tokens = token[np.stack([np.minimum(first, len(token) - 1), np.maximum(last - 1, 0)], axis=1)]
     return np.where(touched[:, None], tokens + np.array([[0, 1]]), 0)
