@@ -48,8 +48,8 @@ def distributions(graph: LinkedTextGraph, words: np.ndarray) -> dict[str, Any]:
       words: int [N], words per block.
 
     Returns:
-      Of degrees and blocks per article, `share` of the blocks (or articles) with `at_least` so many;
-      of words per block, `counts` of blocks in bins of `width` words from 0 on.
+      Of degrees and blocks per article, `share` of the blocks (or articles) with `at_least` so
+      many; of words per block, `counts` of blocks in bins of `width` words from 0 on.
     """
     width = max(1, math.ceil(float(np.percentile(words, 99.5)) / _WORD_BINS))
     bins = np.bincount(np.minimum(words // width, _WORD_BINS + 1), minlength=_WORD_BINS + 2)

@@ -58,7 +58,9 @@ def survival_plot(
     words = []
     for style, (label, (x, y)) in enumerate(drawn.items()):
         places = x_axis.place(np.array(x)), y_axis.place(np.array(y))
-        dots = _dots(*places, [f"{number(a)} or more: {_percent(b)}" for a, b in zip(x, y)])
+        dots = _dots(
+            *places, [f"{number(a)} or more: {_percent(b)}" for a, b in zip(x, y, strict=True)]
+        )
         lines.append(Line(label, style, polyline(*places), "", dots))
         words.append(
             f"{label}: {_percent(y[0])} have {number(x[0])} or more, at most {number(x[-1])}"
@@ -122,7 +124,7 @@ def shares_plot(
     x_axis = linear_axis(0, max(len(values) - 1, 1), tight=True)
     y_axis = linear_axis(0, float(values.max()), label=_percent)
     places = x_axis.place(x), y_axis.place(values)
-    dots = _dots(*places, [f"{a}: {_percent(b)}" for a, b in zip(x.tolist(), shares)])
+    dots = _dots(*places, [f"{a}: {_percent(b)}" for a, b in zip(x.tolist(), shares, strict=True)])
     line = Line(title, 0, polyline(*places), "", dots)
     top = int(values.argmax())
     view = View("linear", x_axis, y_axis, x_label, (line,))

@@ -18,7 +18,7 @@ from wikinav_jax.graph.store import FORMAT, open_graph
 
 OVERVIEW = "overview.html"  # beside the graph's files
 # Options that a graph does not depend on.
-_FREE = ("workers", "max_page_seconds", "max_page_megabytes", "extra_meta")
+_FREE = ("workers", "max_page_seconds", "max_page_megabytes", "log_summary", "extra_meta")
 
 
 def run(config: ConfigDict, workdir: Path | None, mode: str) -> None:
@@ -46,11 +46,8 @@ def run(config: ConfigDict, workdir: Path | None, mode: str) -> None:
         raise ConfigError("config.output is empty: give the folder to build, --config.output=DIR")
     data_dir = Path(config.data_dir).expanduser() if config.data_dir else None
     known = inspect.signature(loader.load).parameters
-    options = {
-        name: value for name, value in config.items() if name in known and name != "data_dir"
-    }
-    options.pop("cache_dir", None)
-    options.pop("output", None)
+    places = ("data_dir", "cache_dir", "output")
+    options = {name: config[name] for name in config if name in known and name not in places}
     key = _key(data_dir, options)
     if not _is_free(output, key, config.overwrite):
         graph = open_graph(output)
@@ -60,7 +57,9 @@ def run(config: ConfigDict, workdir: Path | None, mode: str) -> None:
         print(f"\n{output} is built already, from the same corpus with the same options.")
         return
     cache_dir = Path(config.cache_dir).expanduser() if config.cache_dir else _beside(output)
-    graph = loader.load(data_dir, cache_dir, output, extra_meta={"build_key": key}, **options)
+    graph = loader.load(
+        data_dir, cache_dir, output, log_summary=False, extra_meta={"build_key": key}, **options
+    )
     for folder in (cache_dir / "corpus", cache_dir if not config.cache_dir else None):
         if folder is not None and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()

@@ -20,6 +20,7 @@ def build_graph(
     *,
     command: str,
     linking: LinkingOptions | None,
+    log_summary: bool = True,
     extra_meta: dict[str, Any] | None = None,
 ) -> LinkedTextGraph:
     """Parses what is not parsed yet, joins names, writes the graph.
@@ -33,6 +34,7 @@ def build_graph(
       output: the directory to save to; None keeps the graph in memory.
       command: for `meta.json`.
       linking: which mentions become entity links; None for no entity links.
+      log_summary: whether to log the statistics.
       extra_meta: more for `meta.json`.
 
     Raises:
@@ -54,7 +56,9 @@ def build_graph(
     }
     graph = assembly.graph(meta, in_memory=output is None)
     meta["path_lengths"] = path_lengths(graph)
-    logging.info("%s: %r\n%s", source.label, graph, summary(meta))
+    logging.info("%s: %r", source.label, graph)
+    if log_summary:
+        logging.info("%s\n%s", source.label, summary(meta))
     names = corpus.num_articles + build.counts["redirects"]
     logging.info(
         "%d titles and redirects (and the headings of articles) took %.0f bytes of memory each",

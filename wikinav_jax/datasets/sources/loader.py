@@ -54,6 +54,7 @@ def load(
     max_page_seconds: float = 5.0,
     max_page_megabytes: int = 500,
     max_source_megabytes: int = 16,
+    log_summary: bool = True,
     extra_meta: dict[str, Any] | None = None,
 ) -> LinkedTextGraph:
     """Builds the graph of a corpus; see `graph.build_graph` for what its `meta` tells.
@@ -82,6 +83,7 @@ def load(
       max_page_seconds: what a page may take; one that takes more is left out and listed.
       max_page_megabytes: likewise for memory.
       max_source_megabytes: likewise for the source of a page of HTML, Markdown or JSON.
+      log_summary: whether to log the statistics.
       extra_meta: more for `meta.json`.
 
     Raises:
@@ -120,5 +122,6 @@ def load(
         output,
         command=command,
         linking=linking if entity_links else None,
+        log_summary=log_summary,
         extra_meta=extra_meta,
     )

@@ -28,7 +28,7 @@ def write_overview(graph: LinkedTextGraph, path: Path) -> Path:
     """
     meta = graph.meta
     facts = [("", summary_rows(meta))]
-    report = next((meta[kind] for kind in _KINDS if isinstance(meta.get(kind), dict)), {})
+    report: Mapping[str, Any] = next((meta[kind] for kind in _KINDS if kind in meta), {})
     counts = {name: count for name, count in report.get("counts", {}).items() if count}
     if counts:
         facts.append(
