@@ -19,13 +19,14 @@ from wikinav_jax.datasets.sources.html import decode_html, read_html
 from wikinav_jax.datasets.sources.links import LinkResolver, other_paths
 from wikinav_jax.datasets.sources.markdown import MarkdownReader
 from wikinav_jax.datasets.sources.parser import DocumentParser, Parsed
-from wikinav_jax.datasets.sources.source import Origin, Page, SourceOptions, cut_chunks
+from wikinav_jax.datasets.sources.source import FIRST_CHUNK, Origin, Page, SourceOptions, cut_chunks
 
 SUFFIXES = {
     "html": (".html", ".htm", ".xhtml"),
     "markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"),
 }
 INDEX_NAMES = {"html": ("index", "default"), "markdown": ("index", "readme", "_index")}
+CHUNK_BYTES = FIRST_CHUNK  # of files, in the first chunks
 _PASSED_OVER = frozenset(("node_modules", "__pycache__", "__MACOSX"))
 
 
@@ -61,11 +62,12 @@ class FolderSource:
 
     def key(self) -> Any:
         """A fingerprint of all names, sizes and times."""
-        return [self.path.name, self.kind, len(self.files), fingerprint(self.files)]
+        files = [(_clean(name), *more) for name, *more in self.files]
+        return [_clean(self.path.name), self.kind, len(files), fingerprint(files)]
 
     def chunks(self) -> Iterator[ChunkSource]:
         """Paths; the workers read the files."""
-        return cut_chunks(self._pages())
+        return cut_chunks(self._pages(), first_size=CHUNK_BYTES)
 
     def _pages(self) -> Iterator[Page]:
         for name, size, changed in self.files:

@@ -32,7 +32,9 @@ _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-
 _XML_ENCODING = re.compile(rb"<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)")
 _REFRESH = re.compile(r"\s*\d*(?:\.\d*)?\s*[;,]\s*(?:url\s*=)?\s*[\"']?([^\"']+)", re.IGNORECASE)
 _UNUSED = re.compile("[\u200b\u2060\ufeff\u00ad\u200e\u200f\x00-\x08\x0b\x0e-\x1f\x7f]")
-_ISSUED = re.compile(r"This article is issued from [^.]{1,60}\. The (?:original )?(?:text|article)")
+_ISSUED = re.compile(
+    r"This article is issued from [^.]{1,60}\.\s+The (?:original )?(?:text|article)"
+)
 _FEW_WORDS = 20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -360,19 +362,27 @@ class _Reader:
             self._text.anchors.append(Anchor(start, self._text.length, link.key, link.fragment))
 
     def _write_heading(self, level: int) -> None:
+        link = self._link
         self._close_link()
         text = "".join(self._text.parts).strip()
+        anchors = [anchor for anchor in self._text.anchors if not self._is_wiki]
         self._text = _Text()
         self._heading = ""
+        # A link around a heading and more is that of the words that come next.
+        self._link = link
         if self._heading_names is not None and text:
             text, names = self._heading_names(text)
             for name in names:
                 self._writer.name(name)
         self._writer.heading(level, text, self._part)
+        if anchors and link is None:
+            # The heading is a link itself, as in lists of pages: that would be lost in a path.
+            self._writer.passage(Passage(text, tuple(anchors)), self._part)
 
     def _flush(self) -> None:
         """Ends the passage that is being read. A link that goes on behind it counts once."""
-        self._close_link()
+        if self._link_start >= 0:
+            self._close_link()
         if self._tables:
             self._tables[-1].cells = 0
         text, self._text = self._text, _Text()

@@ -30,6 +30,7 @@ from wikinav_jax.datasets.sources.parser import DocumentParser, Parsed
 from wikinav_jax.datasets.sources.source import Origin, Page, SourceOptions, cut_chunks
 
 _TEXT_FIELDS = ("sections", "blocks", "text")
+_MAX_LINE = 64 << 20  # bytes held in memory; how long a document may be is an option
 _EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 _TITLE = re.compile(r'"title"\s*:\s*"((?:[^"\\]|\\.){0,300})')
 
@@ -40,7 +41,7 @@ class JsonLinesSource:
     kind = "jsonl"
     unit = "B"
 
-    def __init__(self, path: Path, max_bytes: int = SourceOptions.max_bytes):
+    def __init__(self, path: Path, max_bytes: int = _MAX_LINE):
         """Looks at the file.
 
         Raises:
@@ -122,6 +123,8 @@ class JsonReader:
           ValueError: the line is no document; the message gives the field.
         """
         _, line = content
+        if len(line) > self._options.max_bytes:
+            raise ValueError(f"{len(line):,} bytes; max_bytes={self._options.max_bytes:,}")
         try:
             document = json.loads(line.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
