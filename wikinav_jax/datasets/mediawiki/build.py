@@ -30,7 +30,7 @@ _WIKIMEDIA = (
     "wikivoyage.org",
     "wikimedia.org",
 )
-DUMP_SUFFIXES = (".xml", ".xml.bz2", ".xml.gz", ".xml.xz", ".bz2", ".gz", ".xz")
+DUMP_SUFFIXES = (".xml", ".xml.bz2", ".xml.gz", ".xml.xz", ".bz2", ".gz", ".xz", ".7z")
 
 
 class DumpSource:

@@ -161,7 +161,7 @@ def open_archive(path: Path) -> Any:
         from libzim.reader import Archive
     except ImportError as error:
         raise ImportError(
-            "reading ZIM files needs libzim: pip install 'wikinav_jax[zim]'"
+            "reading ZIM files needs libzim (pip install libzim), which has no wheels for Windows"
         ) from error
     # A ZIM file in parts (.zimaa, .zimab, …) is opened by the name without the letters.
     whole = path.with_suffix(".zim") if re.fullmatch(r"\.zima[a-z]", path.suffix) else path
