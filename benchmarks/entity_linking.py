@@ -4,9 +4,10 @@
 
 Each corpus is parsed once; then a share of its anchors (by seed) is hidden, mentions are learned
 from the others, and the hidden ones are compared with what is linked, for a grid of thresholds.
-"rate" is the share of hidden anchors whose characters a mention touches, "precision" the share of
-these that lead to the anchor's own article, "links per block" what the whole corpus gets with all
-anchors known, beside its own links.
+"rate" is the share of hidden anchors inside the corpus whose characters a mention touches,
+"precision" the share of all that a mention touches (also those that lead out of the corpus, which
+are wrong) where it leads to the anchor's own article, "links per block" what the whole corpus gets
+with all anchors known, beside its own links.
 """
 
 from __future__ import annotations

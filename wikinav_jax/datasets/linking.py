@@ -172,37 +172,54 @@ def _with_title(counts: SurfaceCounts, number: int, article: int) -> tuple[int, 
 class HeldOut:
     """How a linker does on anchors that its statistics have not seen."""
 
-    anchors: int = 0
+    anchors: int = 0  # that lead to an article of the corpus
     linked: int = 0  # those whose characters a mention touches
     same_span: int = 0  # those that a mention has exactly
     right: int = 0  # linked ones whose mention leads to the anchor's own article
+    outside: int = 0  # anchors that lead out of the corpus
+    outside_linked: int = 0  # those that a mention touches, wrongly
 
     def add(
         self,
-        hidden: Iterable[tuple[int, int, str]],
+        hidden: Iterable[tuple[int, int, str | None]],
         found: Sequence[tuple[int, int, str]],
     ) -> None:
-        """Compares (start, end, title) of hidden anchors of a text with mentions found in it."""
+        """Compares hidden anchors of a text with mentions found in it.
+
+        Args:
+          hidden: (start, end, title) of each; None for one that leads out of the corpus.
+          found: (start, end, title) of mentions.
+        """
         for start, end, title in hidden:
-            self.anchors += 1
             touching = [mention for mention in found if mention[0] < end and start < mention[1]]
+            if title is None:
+                self.outside += 1
+                self.outside_linked += bool(touching)
+                continue
+            self.anchors += 1
             if touching:
                 self.linked += 1
                 self.same_span += any(mention[:2] == (start, end) for mention in touching)
                 self.right += any(mention[2] == title for mention in touching)
 
     def report(self) -> dict[str, Any]:
-        """JSON-like; shares are left out where there is nothing to divide by."""
+        """JSON-like; shares are left out where there is nothing to divide by.
+
+        `rate` is the share of anchors inside the corpus that are linked, `precision` the share of
+        all linked ones, those that should lead out of the corpus among them, that are right.
+        """
         report: dict[str, Any] = {
             "anchors": self.anchors,
             "linked": self.linked,
             "same_span": self.same_span,
             "right": self.right,
+            "outside": self.outside,
+            "outside_linked": self.outside_linked,
         }
         if self.anchors:
             report["rate"] = round(self.linked / self.anchors, 4)
-        if self.linked:
-            report["precision"] = round(self.right / self.linked, 4)
+        if linked := self.linked + self.outside_linked:
+            report["precision"] = round(self.right / linked, 4)
         return report
 
 

@@ -39,7 +39,7 @@ LINES = [
         "blocks": [
             ["prose", "A flower and a bee.", [["Bee", 15, 18, "how"]]],
             ["heading", "Use"],
-            ["line", "For a honey bee.", []],
+            ["line", "For a honey bee.", [["Bee", -1, -1, "how"]]],
             ["table", "1; 2"],
         ],
     },
@@ -68,6 +68,7 @@ def test_documents(tmp_path):
         ("Flower (F1)", "bee", "Bee", ""),
     ]
     assert graph.meta["jsonl"]["counts"]["table_blocks_left_out"] == 1
+    assert graph.meta["jsonl"]["counts"]["links_without_a_place"] == 1
 
 
 @pytest.mark.parametrize("packed", [bz2.compress, gzip.compress, lzma.compress])

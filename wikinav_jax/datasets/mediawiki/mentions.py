@@ -130,11 +130,12 @@ class Mentions:
         texts = self._texts(number)
         _, article = self._corpus.blocks(number)
         shown: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        asked: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
+        asked: dict[int, list[tuple[int, int, str | None]]] = defaultdict(list)
         for (row, target, start, end), is_hidden in zip(_rows(anchors), hidden, strict=False):
-            if is_hidden and target != UNKNOWN:
-                asked[row].append((start, end, self.titles[target]))
-            elif not is_hidden:
+            if is_hidden:
+                title = None if target == UNKNOWN else self.titles[target]
+                asked[row].append((start, end, title))
+            else:
                 shown[row].append((start, end))
         for row, spans in asked.items():
             found = linker.find(texts[row], self.titles[article[row]], shown.get(row, ()))

@@ -87,7 +87,8 @@ def _entity_rows(linking: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     rows = [("mentions that may be linked", f"{linking['mentions']:,}")]
     held_out = linking.get("held_out", {})
     if "rate" in held_out:
-        precision = f", {held_out['precision']:.1%} of these right" if held_out["linked"] else ""
+        right = held_out.get("precision")
+        precision = f", {right:.1%} of links there right" if right is not None else ""
         rows.append(
             (
                 "  on hidden anchors",

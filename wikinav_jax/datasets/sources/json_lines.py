@@ -5,7 +5,8 @@ A line is an object with `title` and one of
 - `text`: paragraphs parted by empty lines;
 - `sections`: a list of {"path": [heading, …], "passages": [passage, …]};
 - `blocks`: a list of [kind, text] or [kind, text, [[target, start, end, …], …]], the kind being
-  heading, prose, line, list, table or code.
+  heading, prose, line, list, table or code. Start and end -1 stand for a link that is somewhere in
+  the block: it is counted and dropped.
 
 A passage is a string, or {"text", "anchors": [{"start", "end", "target", "fragment"}, …]}. Targets
 are ids (`id`, or `name`) of documents, or titles where there are none. `aliases` are other names.
@@ -226,6 +227,9 @@ def _passage(text: str, links: Any, place: str, counts: Counter[str]) -> Passage
         else:
             raise ValueError(f"{place}: link {number} is neither an object nor a list")
         target, start, end, fragment = link if len(link) == 4 else (None,) * 4
+        if start == end == -1:
+            counts["links_without_a_place"] += 1
+            continue
         if (
             not isinstance(target, str)
             or type(start) is not int
