@@ -11,6 +11,10 @@ REQUIREMENTS = [
     "flax>=0.12,<0.13",
     "huggingface-hub>=0.34,<3",  # checkpoints by hub id; transformers needs it anyway
     "jax>=0.10,<0.13",
+    # ZIM files; it has no wheels for Windows.
+    "libzim>=3.4,<4; sys_platform != 'win32'",
+    "lxml>=5.3,<7",  # HTML pages, as events: no tree, so no limit to their nesting
+    "markdown-it-py>=3,<5",  # CommonMark
     "jinja2>=3.1,<4",  # the report page: templates with autoescaping
     "ml-collections>=1.0,<2",
     "ml-dtypes>=0.5,<1",  # bfloat16 tables in NumPy
@@ -20,6 +24,7 @@ REQUIREMENTS = [
     "orbax-checkpoint>=0.11.30,<0.13",
     "pyahocorasick>=2.1,<3",  # title mentions in text (entity links)
     "pyarrow>=18,<27",  # memory-mapped texts
+    "pyyaml>=6,<7",  # front matter of Markdown
     "safetensors>=0.5,<1",
     "scikit-learn>=1.5,<2",  # TF-IDF and truncated SVD
     "scipy>=1.13,<2",  # sparse adjacency: components, neighbourhood features
@@ -29,7 +34,9 @@ REQUIREMENTS = [
     "tqdm>=4.66,<5",
     "transformers>=4.56,<6",  # tokenizers and configs only; never torch
 ]
+SEVEN_ZIP_REQUIREMENTS = ["py7zr>=1,<2"]  # dumps packed as 7z
 TEST_REQUIREMENTS = [
+    *SEVEN_ZIP_REQUIREMENTS,
     "mypy>=1.15,<3",
     "pytest>=8.3,<10",
     "pytest-xdist>=3.6,<4",
@@ -49,5 +56,5 @@ setup(
     packages=find_packages(include=["wikinav_jax", "wikinav_jax.*"]),
     package_data={"wikinav_jax.reports": ["templates/*"]},
     install_requires=REQUIREMENTS,
-    extras_require={"test": TEST_REQUIREMENTS},
+    extras_require={"7z": SEVEN_ZIP_REQUIREMENTS, "test": TEST_REQUIREMENTS},
 )

@@ -48,6 +48,12 @@ _NUM_PROCESSES = flags.DEFINE_integer("num_processes", None, "How many processes
 _PROCESS_ID = flags.DEFINE_integer("process_id", None, "Which of them this is, from 0.")
 
 
+def _corpus() -> ModuleType:
+    from wikinav_jax.datasets.sources import command
+
+    return command
+
+
 def _navigation() -> ModuleType:
     from wikinav_jax.navigation import run
 
@@ -55,10 +61,11 @@ def _navigation() -> ModuleType:
 
 
 # Imported on use, so that the flags are read before jax is.
-ROOMS = {"navigation": _navigation}
+ROOMS = {"corpus": _corpus, "navigation": _navigation}
+WITHOUT_WORKDIR = ("corpus",)  # they say themselves where their result goes
 
 
-def run(config: ConfigDict, workdir: Path, mode: str) -> None:
+def run(config: ConfigDict, workdir: Path | None, mode: str) -> None:
     """Runs one mode of the config's room; raises what the room raises."""
     if config.room not in ROOMS:
         raise ConfigError(
@@ -88,35 +95,38 @@ def _main(argv: list[str]) -> int:
     set_quiet(_QUIET.value)
     logging.set_verbosity(logging.WARNING if _QUIET.value else logging.INFO)
     logging.get_absl_handler().addFilter(_is_for_the_user)
-    workdir = Path(flags.FLAGS.workdir).expanduser()
+    workdir = Path(flags.FLAGS.workdir).expanduser() if flags.FLAGS.workdir else None
     try:
         run(_CONFIG.value, workdir, _MODE.value)
-    except (ValueError, OSError, LookupError, RuntimeError) as error:
+    except (ValueError, OSError, LookupError, RuntimeError, ImportError) as error:
         # The message is for the user; the traceback, for whoever mends the code, goes to a file.
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         print(f"error: {message}", file=sys.stderr)
         if os.environ.get("WIKINAV_TRACEBACK"):
             traceback.print_exc()
-        elif workdir.is_dir():
+        elif workdir is not None and workdir.is_dir():
             (workdir / "error.log").write_text(traceback.format_exc(), encoding="utf-8")
             print(f"(traceback: {workdir / 'error.log'})", file=sys.stderr)
         else:
             print("(WIKINAV_TRACEBACK=1 prints the traceback)", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; the same command resumes from the last checkpoint", file=sys.stderr)
+        print("interrupted; the same command goes on from where it was", file=sys.stderr)
         return 130
     return 0
 
 
 def _parse_flags(argv: list[str]) -> list[str]:
     """absl's parsing, with an error for unknown fields that lists the near names."""
+    needs_workdir = True
     try:
         path = flag_value(argv, "config")
         if path and not {"--help", "--helpfull", "--helpshort", "-h"} & set(argv):
-            check_override_names(load_config(path), argv)
+            config = load_config(path)
+            check_override_names(config, argv)
+            needs_workdir = config.get("room") not in WITHOUT_WORKDIR
         rest = flags.FLAGS(argv)
-        for required in ("config", "workdir"):
+        for required in ("config", "workdir") if needs_workdir else ("config",):
             if flags.FLAGS[required].value is None:
                 raise ConfigError(
                     f"--{required} is missing. Usage: python -m wikinav_jax.main "

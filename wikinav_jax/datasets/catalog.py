@@ -51,6 +51,12 @@ def _wikispeedia_articles() -> Loader:
     return cast(Loader, wikispeedia_articles)
 
 
+def _corpus() -> Loader:
+    from wikinav_jax.datasets.sources import loader
+
+    return cast(Loader, loader)
+
+
 def _linked_text() -> Loader:
     from wikinav_jax.datasets import linked_text
 
@@ -65,6 +71,7 @@ def _mediawiki() -> Loader:
 
 # Imported on use: a run needs one of them.
 LOADERS: dict[str, Callable[[], Loader]] = {
+    "corpus": _corpus,
     "linked_text": _linked_text,
     "mediawiki": _mediawiki,
     "python_docs": _python_docs,

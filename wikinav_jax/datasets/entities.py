@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -46,6 +47,11 @@ class LinkerOptions:
             )
 
 
+def plain_mention(mention: str) -> str:
+    """A mention as texts are searched for it: typographic variants of a character made one."""
+    return mention.strip().translate(_SAME)
+
+
 def unambiguous_mentions(names: Iterable[tuple[str, Sequence[str]]]) -> tuple[dict[str, str], int]:
     """Mentions to titles, without the aliases that could mean several articles.
 
@@ -83,7 +89,7 @@ class EntityLinker:
         exact: dict[str, str | None] = {}
         variants: dict[str, str | None] = {}
         for mention, title in mentions.items():
-            mention = mention.strip().translate(_SAME)
+            mention = plain_mention(mention)
             if _length(mention) < self.options.min_length or _fold(mention) in excluded:
                 continue
             _add(exact, mention, title)
@@ -92,6 +98,11 @@ class EntityLinker:
         # A title written exactly so wins over another one's variant.
         means = {key: title for key, title in {**variants, **exact}.items() if title is not None}
         self.num_mentions = len(means)
+        self._variants = {
+            variant: variant[0].upper() + variant[1:]
+            for variant in variants
+            if variant not in exact
+        }
         self._automaton = ahocorasick.Automaton()
         for mention, title in means.items():
             self._automaton.add_word(mention, (len(mention), title))
@@ -130,6 +141,20 @@ class EntityLinker:
                 taken.append((start, end))
                 anchors.append(Anchor(start, end, title))
         return sorted(anchors, key=lambda anchor: anchor.start)
+
+    def count(self, text: str, counts: Counter[str]) -> None:
+        """Counts how often each mention stands in a text, also inside longer ones.
+
+        A mention with a small first letter counts for the one that it stands for.
+        """
+        if not self.num_mentions:
+            return
+        text = text.translate(_SAME)
+        for last, (length, _) in self._automaton.iter(text):
+            start, end = last + 1 - length, last + 1
+            if self._stands_alone(text, start, end):
+                mention = text[start:end]
+                counts[self._variants.get(mention, mention)] += 1
 
     def _may_start_small(self, mention: str) -> bool:
         if not mention[0].isupper() or mention[1:2].isupper():  # "DNA test" is never "dNA test"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from wikinav_jax.graph.store import EdgeKind, LinkedTextGraph
 
+_POINTS = 120
+_WORD_BINS = 60
 _PERCENTILES = (1, 5, 25, 50, 75, 95, 99, 100)
 
 
@@ -35,6 +38,38 @@ def graph_statistics(graph: LinkedTextGraph, words: np.ndarray) -> dict[str, Any
         "blocks_without_in_edges": int((in_degree == 0).sum()),
         "largest_strongly_connected_share": _largest_component(graph) / graph.num_nodes,
     }
+
+
+def distributions(graph: LinkedTextGraph, words: np.ndarray) -> dict[str, Any]:
+    """Shapes to plot, JSON-like: some hundred numbers, whatever the size of the graph.
+
+    Args:
+      graph: N blocks.
+      words: int [N], words per block.
+
+    Returns:
+      Of degrees and blocks per article, `share` of the blocks (or articles) with `at_least` so
+      many; of words per block, `counts` of blocks in bins of `width` words from 0 on.
+    """
+    width = max(1, math.ceil(float(np.percentile(words, 99.5)) / _WORD_BINS))
+    bins = np.bincount(np.minimum(words // width, _WORD_BINS + 1), minlength=_WORD_BINS + 2)
+    return {
+        "out_degree": _survival(graph.out_degree),
+        "in_degree": _survival(np.bincount(graph.indices, minlength=graph.num_nodes)),
+        "blocks_per_article": _survival(np.bincount(graph.article)),
+        "words_per_block": {"width": width, "counts": np.trim_zeros(bins, "b").tolist()},
+    }
+
+
+def _survival(values: np.ndarray) -> dict[str, list]:
+    """The share of values that are at least as large as each of some hundred."""
+    count = np.bincount(values)
+    at_least = count[::-1].cumsum()[::-1] / len(values)
+    points = np.flatnonzero(count[1:]) + 1
+    if len(points) > _POINTS:
+        wanted = np.geomspace(points[0], points[-1], _POINTS)
+        points = np.unique(points[np.searchsorted(points, wanted).clip(max=len(points) - 1)])
+    return {"at_least": points.tolist(), "share": [round(x, 9) for x in at_least[points].tolist()]}
 
 
 def _spread(values: np.ndarray) -> dict[str, float]:

@@ -222,6 +222,12 @@ def _axes(curves: list[_Curve], log_y: bool) -> Iterator[tuple[str, Axis, Axis]]
         yield "log", log_axis(min(positive), last), y_axis
 
 
+def _x_label(x_axis: Axis, y_axis: Axis) -> str:
+    if y_axis.log:
+        return "step and value (log)"
+    return "step (log)" if x_axis.log else "step"
+
+
 def make_chart(title: str, series: dict[str, Points], metric: names.MetricName) -> Chart:
     """Lays out the series (label -> steps, values) of one quantity as a chart."""
     scale = 100.0 if metric.fraction else 1.0
@@ -241,7 +247,7 @@ def make_chart(title: str, series: dict[str, Points], metric: names.MetricName) 
                 name=name,
                 x_axis=x_axis,
                 y_axis=y_axis,
-                x_label="step (log)" if x_axis.log else "step",
+                x_label=_x_label(x_axis, y_axis),
                 lines=tuple(line for line in lines if line is not None),
             )
         )

@@ -7,7 +7,7 @@ import hashlib
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from wikinav_jax.common.files import atomic_file
 from wikinav_jax.reports import figures, names
 from wikinav_jax.reports.comparison import Comparison
 from wikinav_jax.reports.curves import make_charts
+from wikinav_jax.reports.distributions import Plot
 from wikinav_jax.reports.games import (
     MIN_PAIRS,
     is_by_distance,
@@ -215,6 +216,7 @@ def _page(
     parts: list[tuple[str, str, Markup]],
     header: Markup,
     notes: Iterable[str],
+    made_from: str = "the files of the run’s folder",
 ) -> Path:
     """Writes the frame around `parts` (anchor, title, HTML), atomically."""
     style, style_hash = _own("style.css")
@@ -233,6 +235,7 @@ def _page(
             "base-uri 'none'; form-action 'none'"
         ),
         version=__version__,
+        made_from=made_from,
     )
     with atomic_file(path) as temporary:
         temporary.write_text(str(html), encoding="utf-8")
@@ -299,6 +302,34 @@ def write_report(workdir: str | os.PathLike[str], title: str | None = None) -> P
         header,
         run.notes,
     )
+
+
+def write_plots_page(
+    path: str | os.PathLike[str],
+    title: str,
+    plots: Sequence[Plot],
+    facts: Sequence[tuple[str, Sequence[tuple[str, str]]]],
+    *,
+    eyebrow: str = "Overview",
+    notes: Iterable[str] = (),
+) -> Path:
+    """Writes plots of distributions and groups of facts as a page of their own; returns its path.
+
+    Args:
+        path: of the page.
+        title: of the page.
+        plots: in order.
+        facts: (heading, [(label, value)]) of each group.
+        eyebrow: a few words above the title.
+        notes: what the reader should know before the rest.
+    """
+    parts = []
+    if plots:
+        parts.append(("plots", "Plots", _render("distributions.html", plots=plots)))
+    if facts:
+        html = _render("facts.html", groups=facts, settings=[], wide=WIDE_FACT)
+        parts.append(("facts", "Figures", html))
+    return _page(Path(path), title, eyebrow, parts, Markup(""), notes, "the graph’s meta.json")
 
 
 def write_walks_page(

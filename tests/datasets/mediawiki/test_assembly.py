@@ -84,7 +84,13 @@ def test_the_same_graph_as_from_documents(tmp_path, monkeypatch, seed, entity_li
     path = tmp_path / "wiki.xml"
     path.write_text(random_wiki(seed), encoding="utf-8")
     graph = load(
-        None, tmp_path, tmp_path / "graph", source=str(path), workers=1, entity_links=entity_links
+        None,
+        tmp_path,
+        tmp_path / "graph",
+        source=str(path),
+        workers=1,
+        entity_links=entity_links,
+        anchor_mentions=False,
     )
     expected = assemble_graph(
         documents(path),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -25,9 +26,9 @@ def sources(*texts: str) -> list[bytes]:
 def run(folder: Path, *chunks: list[bytes], options=None, **more) -> Spill:
     """Parses chunks; returns what they left."""
     given = [ChunkSource(number, pages, 0) for number, pages in enumerate(chunks)]
-    done = parse_chunks(
-        given, site=SiteInfo(), options=options or PageOptions(), spill=folder, **more
-    )
+    options = options or PageOptions()
+    make_parser = functools.partial(PageParser, SiteInfo(), options)
+    done = parse_chunks(given, make_parser=make_parser, options=options, spill=folder, **more)
     counts = dict(done)
     assert counts == {number: len(pages) for number, pages in enumerate(chunks)}
     return Spill(folder)

@@ -16,10 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from wikinav_jax.common.progress import progress
-from wikinav_jax.datasets.entities import EntityLinker, LinkerOptions, unambiguous_mentions
+from wikinav_jax.datasets.entities import EntityLinker
+from wikinav_jax.datasets.linking import LinkingOptions
 from wikinav_jax.datasets.mediawiki.corpus import Corpus, Links
+from wikinav_jax.datasets.mediawiki.mentions import Mentions
 from wikinav_jax.datasets.mediawiki.spill import Spill
-from wikinav_jax.datasets.statistics import graph_statistics
+from wikinav_jax.datasets.statistics import distributions, graph_statistics
 from wikinav_jax.graph.block_table import BATCH_ROWS, BlockTable
 from wikinav_jax.graph.linked_text import EdgeKind, LinkedTextGraph, check_graph
 
@@ -54,21 +56,24 @@ class Assembly:
         self._spill = spill
         self._num_chunks = num_chunks
         self._folder = folder
+        self.entity_linking: dict[str, Any] | None = None
         self._titles: list[pa.Array] = []
 
-    def write(self, linker_options: LinkerOptions | None) -> None:
+    def write(self, linking: LinkingOptions | None) -> None:
         """Writes all files.
 
         Args:
-          linker_options: which mentions become entity links, None for none. With it, all titles
-            are held in memory.
+          linking: which mentions become entity links, None for none. With it, all titles and
+            anchors are held in memory.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         linker = None
         titles: list[str] = []
-        if linker_options is not None:
-            titles, mentions = self._mentions()
-            linker = EntityLinker(mentions, linker_options)
+        if linking is not None:
+            mentions = Mentions(self._spill, self.corpus, self._num_chunks, linking)
+            titles, linker = mentions.titles, mentions.linker
+            self.entity_counts["ambiguous_aliases"] = mentions.ambiguous_aliases
+            self.entity_linking = mentions.report()
         article_of = {title: number for number, title in enumerate(titles)}
         with contextlib.ExitStack() as stack:
             files: dict[str, IO[bytes]] = {
@@ -81,10 +86,8 @@ class Assembly:
             for number in progress(range(self._num_chunks), desc="Assembling", unit="chunk"):
                 chunk = self._spill.texts(number)
                 kept, article = self.corpus.blocks(number)
-                documents = self.corpus.documents(number)
-                self._titles.append(
-                    pa.array(_chosen(chunk.titles, documents), type=pa.large_string())
-                )
+                own_titles = self.corpus.titles(number, chunk.titles, chunk.keys)
+                self._titles.append(pa.array(own_titles, type=pa.large_string()))
                 own_texts = _chosen(chunk.texts, kept)
                 texts.add(own_texts, _chosen(chunk.sections, kept))
                 links = self.corpus.links(number)
@@ -121,8 +124,13 @@ class Assembly:
             meta=meta,
         )
         check_graph(graph)
+        if self.entity_linking is not None:
+            links = int((np.asarray(graph.edge_kind) == EdgeKind.ENTITY).sum())
+            meta["entity_linking"] = {**self.entity_linking, "links": links}
+        words = np.asarray(arrays["words"])
+        meta["distributions"] = distributions(graph, words)
         meta["statistics"] = {
-            **graph_statistics(graph, np.asarray(arrays["words"])),
+            **graph_statistics(graph, words),
             "links_to_an_unknown_fragment": self.corpus.unknown_fragments,
             "dropped": dict(sorted({**self.corpus.dropped, **self.entity_counts}.items())),
         }
@@ -136,21 +144,6 @@ class Assembly:
             array = np.memmap(path, _ARRAYS[name], "r")
         array.setflags(write=False)
         return array
-
-    def _mentions(self) -> tuple[list[str], dict[str, str]]:
-        """Titles of all articles, and what titles and redirects to whole articles mean."""
-        titles: list[str] = []
-        aliases: dict[int, list[str]] = defaultdict(list)
-        for number in range(self._num_chunks):
-            chunk = self._spill.texts(number)
-            titles += _chosen(chunk.titles, self.corpus.documents(number))
-            named = self.corpus.articles_named(self._spill.numbers(number)["redirect"])
-            for alias, article in zip(chunk.redirects, named.tolist(), strict=True):
-                if article >= 0:
-                    aliases[article].append(alias)
-        names = [(title, tuple(aliases.get(number, ()))) for number, title in enumerate(titles)]
-        mentions, self.entity_counts["ambiguous_aliases"] = unambiguous_mentions(names)
-        return titles, mentions
 
     def _entities(
         self,

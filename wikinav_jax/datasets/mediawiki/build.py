@@ -1,35 +1,100 @@
-"""A dump, read once: pages are parsed in parallel, chunk by chunk, into spill files."""
+"""A dump as a source of chunks of pages."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import shutil
-import time
+import functools
 import zlib
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from absl import logging
-
-from wikinav_jax.common.files import fingerprint
-from wikinav_jax.common.progress import progress
 from wikinav_jax.datasets.mediawiki.dump import DumpReader
-from wikinav_jax.datasets.mediawiki.pages import PageOptions
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource, parse_chunks
-from wikinav_jax.datasets.mediawiki.spill import Spill
-
-PARSER_VERSION = 1  # raise it when the same page gives other text or links
+from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
+from wikinav_jax.datasets.mediawiki.pool import ChunkSource
+from wikinav_jax.datasets.mediawiki.titles import SiteInfo
+from wikinav_jax.datasets.sources.build import CorpusBuild
+from wikinav_jax.datasets.sources.source import Origin, Page, SourceOptions, cut_chunks
 
 # Chunks grow, so that small dumps are shared among workers and large ones have few files.
 _FIRST_CHUNK = 256 << 10  # bytes of page sources
 _LARGEST_CHUNK = 4 << 20
-_DUMP_SUFFIXES = (".xml", ".xml.bz2", ".xml.gz", ".xml.xz", ".bz2", ".gz", ".xz")
+_WIKIMEDIA = (
+    "wikipedia.org",
+    "wiktionary.org",
+    "wikibooks.org",
+    "wikiquote.org",
+    "wikisource.org",
+    "wikinews.org",
+    "wikiversity.org",
+    "wikivoyage.org",
+    "wikimedia.org",
+)
+DUMP_SUFFIXES = (".xml", ".xml.bz2", ".xml.gz", ".xml.xz", ".bz2", ".gz", ".xz", ".7z")
 
 
-class DumpBuild:
+class DumpSource:
+    """A dump, or the parts of one."""
+
+    kind = "mediawiki"
+    unit = "B"
+
+    def __init__(self, source: str | Path):
+        """Reads the header.
+
+        Args:
+          source: the dump, or a folder with the parts of one.
+
+        Raises:
+          FileNotFoundError, ValueError: see `dump_files` and `DumpReader`.
+        """
+        self.files = dump_files(source)
+        self.label = self.files[0].name
+        self.site = DumpReader(self.files[0]).site
+        self.total = sum(path.stat().st_size for path in self.files)
+        self.done = 0
+        self.problems: list[str] = []
+        self.failed: list[tuple[str, str]] = []
+
+    def key(self) -> Any:
+        """Names, sizes and times of the files."""
+        return [_file_key(path) for path in self.files]
+
+    def chunks(self) -> Iterator[ChunkSource]:
+        """Runs of `<page>` elements."""
+        number = before = 0
+        for path in self.files:
+            reader = DumpReader(path)
+            for chunk in _chunks(reader, number):
+                number = chunk.number + 1
+                self.done = before + reader.bytes_read
+                yield chunk
+            before += path.stat().st_size
+            self.problems += reader.problems
+            self.failed += reader.broken_pages
+
+    def make_parser(self, options: PageOptions) -> Callable[[], PageParser]:
+        """See `Source.make_parser`."""
+        return functools.partial(PageParser, self.site, options)
+
+    def origin(self) -> Origin:
+        """The wiki's name and address."""
+        return Origin(
+            f"MediaWiki dump {', '.join(file.name for file in self.files)} of "
+            f"{self.site.name or 'an unnamed wiki'} ({self.site.base or 'no address given'})",
+            licence(self.site),
+        )
+
+    def report(self) -> dict[str, Any]:
+        """Which wiki it is."""
+        return {
+            "wiki": self.site.database or self.site.name,
+            "language": self.site.language,
+            "files": [path.name for path in self.files],
+        }
+
+
+class DumpBuild(CorpusBuild):
     """One run over a dump: `parse`, then read `spill`."""
 
     def __init__(
@@ -44,113 +109,18 @@ class DumpBuild:
 
         Args:
           source: the dump, or a folder with the parts of one.
-          spill_dir: where parsed chunks are kept; what another run left there is used again.
+          spill_dir: see `CorpusBuild`.
           options: how to parse.
-          workers: processes; 0 for one per core that this process may use.
+          workers: see `CorpusBuild`.
 
         Raises:
           FileNotFoundError, ValueError: see `dump_files` and `DumpReader`.
         """
-        if workers < 0:
-            raise ValueError(f"workers={workers}: give 0 for one per core, or their number")
-        self.files = dump_files(source)
-        self.options = options or PageOptions()
-        self.workers = workers or num_cores()
-        self.site = DumpReader(self.files[0]).site
-        self.folder = spill_dir / fingerprint(
-            {
-                "parser": PARSER_VERSION,
-                "options": dataclasses.asdict(self.options),
-                "files": [_file_key(path) for path in self.files],
-            }
+        # Dumps have use for no option more than these.
+        fields = dataclasses.asdict(options or PageOptions())
+        super().__init__(
+            DumpSource(source), spill_dir, options=SourceOptions(**fields), workers=workers
         )
-        self.spill = Spill(self.folder)
-        self.counts: Counter[str] = Counter()
-        self.problems: list[str] = []
-        self.failed: list[tuple[str, str]] = []  # (title, reason)
-
-    def parse(self) -> int:
-        """Brings the spill folder up to date; returns the number of chunks.
-
-        Raises:
-          RuntimeError, OSError: see `parse_chunks`.
-        """
-        total = sum(path.stat().st_size for path in self.files)
-        num_chunks = pages = pages_again = 0
-        start = time.monotonic()
-        with progress(desc="Parsing", total=total, unit="B", unit_scale=True) as bar:
-
-            def chunks() -> Iterator[ChunkSource]:
-                nonlocal num_chunks, pages_again
-                before = 0
-                for path in self.files:
-                    reader = DumpReader(path)
-                    for chunk in _chunks(reader, num_chunks):
-                        num_chunks = chunk.number + 1
-                        bar.update(before + reader.bytes_read - bar.n)
-                        head = self.spill.head(chunk.number)
-                        if head is not None and head["checksum"] == chunk.checksum:
-                            pages_again += len(chunk.pages)
-                        else:
-                            yield chunk
-                    before += path.stat().st_size
-                    self.problems += reader.problems
-                    self.failed += reader.broken_pages
-
-            for _, count in parse_chunks(
-                chunks(),
-                site=self.site,
-                options=self.options,
-                spill=self.folder,
-                workers=self.workers,
-            ):
-                pages += count
-                bar.set_postfix_str(f"{pages / (time.monotonic() - start):.0f} pages/s")
-        seconds = max(time.monotonic() - start, 1e-9)
-        logging.info(
-            "%s: %d pages parsed in %.1f s (%.0f pages/s, %d workers), %d from an earlier run",
-            self.files[0].name,
-            pages,
-            seconds,
-            pages / seconds,
-            self.workers,
-            pages_again,
-        )
-        self._read_heads(num_chunks)
-        return num_chunks
-
-    def report(self) -> dict[str, Any]:
-        """What happened, JSON-like and the same for any number of workers."""
-        return {
-            "wiki": self.site.database or self.site.name,
-            "language": self.site.language,
-            "files": [path.name for path in self.files],
-            "problems": self.problems,
-            "failed_pages": [list(page) for page in self.failed],
-            "counts": dict(sorted(self.counts.items())),
-        }
-
-    def remove_spill(self) -> None:
-        """Deletes the parsed chunks."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _read_heads(self, num_chunks: int) -> None:
-        for number in range(num_chunks):
-            head = self.spill.head(number)
-            if head is None:
-                raise ValueError(
-                    f"chunk {number} is missing in {self.folder}; was the folder changed by "
-                    "another run? Delete it and build again"
-                )
-            self.failed += [tuple(page) for page in head["failed"]]
-            self.counts.update(head["counts"])
-        self.counts["failed_pages"] += len(self.failed)
-        for problem in self.problems:
-            logging.warning("%s", problem)
-        for title, reason in self.failed[:20]:
-            logging.warning("page %r is left out: %s", title, reason)
-        if len(self.failed) > 20:
-            logging.warning("%d pages more are left out, see meta.json", len(self.failed) - 20)
 
 
 def dump_files(source: str | Path) -> list[Path]:
@@ -161,10 +131,10 @@ def dump_files(source: str | Path) -> list[Path]:
     """
     path = Path(source)
     if path.is_dir():
-        files = [file for file in path.iterdir() if file.name.endswith(_DUMP_SUFFIXES)]
+        files = [file for file in path.iterdir() if file.name.endswith(DUMP_SUFFIXES)]
         if not files:
             raise FileNotFoundError(
-                f"{path} has no file that ends in {', '.join(_DUMP_SUFFIXES[:4])}; give a dump, or "
+                f"{path} has no file that ends in {', '.join(DUMP_SUFFIXES[:4])}; give a dump, or "
                 "a folder with the parts of one"
             )
         return sorted(files, key=_natural)
@@ -173,11 +143,11 @@ def dump_files(source: str | Path) -> list[Path]:
     return [path]
 
 
-def num_cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def licence(site: SiteInfo) -> str:
+    """The licence of a wiki's text, where its address tells."""
+    if any(name in site.base for name in _WIKIMEDIA):
+        return f"CC BY-SA 4.0 (authors in the page histories at {site.base})"
+    return f"not told by the dump; see {site.base or 'the wiki it comes from'}"
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
@@ -202,16 +172,5 @@ def _file_key(path: Path) -> list[Any]:
 
 def _chunks(reader: DumpReader, first: int) -> Iterator[ChunkSource]:
     """Groups a dump's pages by their bytes, which depends on the dump alone."""
-    index = first
-    pages: list[bytes] = []
-    size = checksum = 0
-    for page in reader.pages():
-        pages.append(page)
-        size += len(page)
-        checksum = zlib.crc32(page, checksum)
-        if size >= min(_LARGEST_CHUNK, _FIRST_CHUNK << min(index // 16, 8)):
-            yield ChunkSource(index, pages, checksum)
-            index += 1
-            pages, size, checksum = [], 0, 0
-    if pages:
-        yield ChunkSource(index, pages, checksum)
+    pages = (Page(page, len(page), zlib.crc32(page)) for page in reader.pages())
+    return cut_chunks(pages, first, first_size=_FIRST_CHUNK, largest_size=_LARGEST_CHUNK)

@@ -15,6 +15,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from wikinav_jax.datasets.mediawiki.seven_zip import import_py7zr, unpack_7z
+
 _CHUNK = 1 << 20  # bytes handed on at a time, so that no file unpacks into all of memory
 _READ = 1 << 18
 
@@ -35,7 +37,7 @@ class CompressedFile:
 
         Raises:
           FileNotFoundError: there is no such file.
-          ValueError: it is packed as 7z or zip.
+          ValueError: it is packed as zip, or as 7z and py7zr is not installed.
         """
         if not path.is_file():
             raise FileNotFoundError(f"{path} is no file; give the path of a dump")
@@ -45,12 +47,14 @@ class CompressedFile:
         self.bytes_read = 0
         with open(path, "rb") as file:
             head = file.read(6)
-        for magic, name in ((b"7z\xbc\xaf'\x1c", "7z"), (b"PK\x03\x04", "zip")):
-            if head.startswith(magic):
-                raise ValueError(
-                    f"{path} is a {name} archive, which is not read as a stream; unpack it first "
-                    f"(7z x {path.name}), or take the .bz2 file of the same dump"
-                )
+        if head.startswith(b"PK\x03\x04"):
+            raise ValueError(
+                f"{path} is a zip archive, which is not read as a stream; unpack it first "
+                f"(7z x {path.name}), or take the .bz2 file of the same dump"
+            )
+        self._is_7z = head.startswith(b"7z\xbc\xaf'\x1c")
+        if self._is_7z:
+            import_py7zr(path)
         self._decompressor: Callable[[], Any] | None = None
         if head.startswith(b"BZh"):
             self._decompressor = bz2.BZ2Decompressor
@@ -63,7 +67,13 @@ class CompressedFile:
         """Notes something wrong with the file."""
         self.problems.append(problem)
 
+    def _note_share(self, share: float) -> None:
+        self.bytes_read = int(share * self.num_bytes)
+
     def __iter__(self) -> Iterator[bytes]:
+        if self._is_7z:
+            yield from unpack_7z(self.path, self._note_share, self.report)
+            return
         with open(self.path, "rb") as file:
             if self._decompressor is None:
                 while data := file.read(_CHUNK):

@@ -14,6 +14,7 @@ import numpy as np
 from wikinav_jax.datasets.mediawiki.hashes import (
     NO_NAME,
     HashTable,
+    name_hash,
     resolve_redirects,
     section_hash,
 )
@@ -23,6 +24,7 @@ from wikinav_jax.datasets.mediawiki.spill import Spill
 _GLOBAL = (
     "page_id",
     "title",
+    "shown",
     "num_blocks",
     "heading",
     "heading_document",
@@ -40,6 +42,15 @@ class Links(NamedTuple):
     dst: np.ndarray  # int64 [E]
     start: np.ndarray  # uint16 [E], the anchor's characters
     end: np.ndarray  # uint16 [E]
+
+
+class Anchors(NamedTuple):
+    """Anchors of one chunk and the articles that they lead to, in the order of the file."""
+
+    row: np.ndarray  # int64 [L], the block, counted from the chunk's first node
+    target: np.ndarray  # int64 [L], article, -1 where it is none of the corpus
+    start: np.ndarray  # uint16 [L]
+    end: np.ndarray  # uint16 [L]
 
 
 class Corpus:
@@ -110,10 +121,47 @@ class Corpus:
         self._kept = kept
         self._titles = HashTable(title[kept], np.arange(self.num_articles, dtype=np.int32))
         self._title_of_document = title
+        self._read_shown_titles(columns["shown"].astype(np.uint64)[kept])
+
+    def _read_shown_titles(self, shown: np.ndarray) -> None:
+        """Finds titles that several articles have: their keys differ, or they would be dropped."""
+        values, count = np.unique(shown, return_counts=True)
+        self._shown_titles = values
+        self._is_shared = count[np.searchsorted(values, shown)] > 1
+        self.counts["articles_with_a_title_of_another"] = int(self._is_shared.sum())
+
+    def titles(self, number: int, titles: list[str], keys: list[str]) -> list[str]:
+        """The titles of a chunk's articles, each unlike all others.
+
+        Args:
+          number: the chunk.
+          titles: of its documents, as people read them.
+          keys: likewise, or none where titles are the keys.
+        """
+        low, high = self._offsets[number][0], self._offsets[number + 1][0]
+        kept = np.flatnonzero(self._kept[low:high])
+        if not keys:
+            return [titles[place] for place in kept]
+        unique = []
+        for place, article in zip(kept, self._article[low:high][kept], strict=True):
+            title = titles[place]
+            if self._is_shared[article]:
+                title = f"{title} ({keys[place]})"
+                while self._is_shown(title):
+                    title += "*"
+            unique.append(title)
+        return unique
+
+    def _is_shown(self, title: str) -> bool:
+        name = np.uint64(name_hash(title))
+        place = int(np.searchsorted(self._shown_titles, name))
+        return place < len(self._shown_titles) and bool(self._shown_titles[place] == name)
 
     def _read_redirects(self, columns: dict[str, np.ndarray]) -> None:
         source = columns["redirect"].astype(np.uint64)
         first = _first_of_each(source)
+        # An article is nearer than a redirect or another name that is called the same.
+        first &= self._titles.get(source) < 0
         source = source[first]
         target = columns["redirect_target"].astype(np.uint64)[first]
         fragment = columns["redirect_fragment"].astype(np.uint64)[first]
@@ -194,6 +242,22 @@ class Corpus:
             chunk["link_end"][alive].tolist(),
             strict=True,
         )
+
+    def anchors(self, number: int) -> Anchors:
+        """All anchors of a chunk that leave their article, also those that give no edge."""
+        chunk = self._spill.numbers(number)
+        kept, article = self.blocks(number)
+        src = np.cumsum(kept) - 1
+        alive = kept[chunk["link_block"]]
+        row = src[chunk["link_block"][alive]]
+        name = chunk["link_target"][alive]
+        redirect = self._redirects.get(name)
+        moved = redirect >= 0
+        name[moved] = self._redirect_target[redirect[moved]]
+        target = self._titles.get(name)
+        good = target != article[row]
+        start, end = chunk["link_start"][alive], chunk["link_end"][alive]
+        return Anchors(row[good], target[good], start[good], end[good])
 
     def links(self, number: int) -> Links:
         """The hyperlinks of a chunk, with the rules of `datasets.assemble`."""

@@ -124,10 +124,11 @@ class DumpReader:
             self._buffer += data
         header = bytes(self._buffer[: start.start() if start else _MAX_HEADER_BYTES])
         if b"<mediawiki" not in header:
+            damage = "".join(f"; {problem}" for problem in self._file.problems)
             raise ValueError(
                 f"{self.path} is no MediaWiki XML dump: there is no <mediawiki> element at its "
                 f"start, which reads {header[:60]!r}; give a file such as "
-                "enwiki-latest-pages-articles.xml.bz2"
+                f"enwiki-latest-pages-articles.xml.bz2{damage}"
             )
         if start is not None:
             del self._buffer[: start.start()]

@@ -5,29 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from absl import logging
-
-from wikinav_jax.datasets.entities import LinkerOptions
-from wikinav_jax.datasets.mediawiki.assembly import Assembly
-from wikinav_jax.datasets.mediawiki.build import PARSER_VERSION, DumpBuild, dump_files
+from wikinav_jax.datasets.linking import LinkingOptions
+from wikinav_jax.datasets.mediawiki.build import DumpBuild, dump_files
 from wikinav_jax.datasets.mediawiki.pages import PageOptions
-from wikinav_jax.datasets.mediawiki.summary import path_lengths, summary
-from wikinav_jax.datasets.mediawiki.titles import SiteInfo
-from wikinav_jax.graph.store import LinkedTextGraph, open_graph, save_graph
+from wikinav_jax.datasets.sources.build import PARSER_VERSION
+from wikinav_jax.datasets.sources.detect import find_source
+from wikinav_jax.datasets.sources.graph import build_graph
+from wikinav_jax.graph.store import LinkedTextGraph
 
 VERSION = PARSER_VERSION  # raise it (there) when the same dump gives another graph
-
-_WIKIMEDIA = (
-    "wikipedia.org",
-    "wiktionary.org",
-    "wikibooks.org",
-    "wikiquote.org",
-    "wikisource.org",
-    "wikinews.org",
-    "wikiversity.org",
-    "wikivoyage.org",
-    "wikimedia.org",
-)
 
 
 def fingerprint_inputs(
@@ -52,6 +38,7 @@ def load(
     source: str = "",
     keep_tables: bool = False,
     entity_links: bool = False,
+    anchor_mentions: bool = True,
     target_words: int = 100,
     max_words: int = 120,
     workers: int = 0,
@@ -71,7 +58,8 @@ def load(
       output: the directory to save to; None keeps the graph in memory.
       source: the dump (.xml, .xml.bz2, .xml.gz or .xml.xz), or a folder with its parts.
       keep_tables: whether the cells of tables become passages.
-      entity_links: whether mentions of titles and of redirects' titles become edges.
+      entity_links: whether mentions of titles, redirects' titles and anchors become edges.
+      anchor_mentions: whether anchors say what mentions mean (see `linking`), and which count.
       target_words: see `blocks.split_into_blocks`.
       max_words: see `blocks.split_into_blocks`.
       workers: processes that parse; 0 for one per core. The graph does not depend on it.
@@ -91,73 +79,10 @@ def load(
     )
     path = find_source(data_dir, source)
     build = DumpBuild(path, Path(cache_dir) / "mediawiki", options=options, workers=workers)
-    assembly = Assembly(build.spill, build.parse(), build.folder / "assembly")
-    corpus = assembly.corpus
-    build.counts.update(corpus.counts)
-    if not corpus.num_blocks:
-        raise ValueError(
-            f"{path} has no article with any text: of {build.counts['pages']} pages "
-            f"{build.counts['pages_of_other_namespaces']} are of other namespaces, "
-            f"{build.counts['redirects']} redirects, {len(build.failed)} could not be read; is it "
-            "a dump of pages-articles?"
-        )
-    assembly.write(LinkerOptions() if entity_links else None)
-    facts = {
-        "source": f"MediaWiki dump {', '.join(file.name for file in build.files)} of "
-        f"{build.site.name or 'an unnamed wiki'} ({build.site.base or 'no address given'})",
-        "licence": licence(build.site),
-        "command": f"wikinav_jax.datasets.mediawiki.loader.load(source={path.name!r}, "
+    command = (
+        f"wikinav_jax.datasets.mediawiki.loader.load(source={path.name!r}, "
         f"keep_tables={keep_tables}, entity_links={entity_links}, target_words={target_words}, "
-        f"max_words={max_words})",
-    }
-    meta: dict[str, Any] = {**facts, "mediawiki": build.report()}
-    graph = assembly.graph(meta, in_memory=output is None)
-    meta["path_lengths"] = path_lengths(graph)
-    logging.info("%s: %r\n%s", path.name, graph, summary(meta))
-    names = corpus.num_articles + build.counts["redirects"]
-    logging.info(
-        "%d titles and redirects (and the headings of articles) took %.0f bytes of memory each",
-        names,
-        corpus.nbytes / names,
+        f"max_words={max_words})"
     )
-    if output is not None:
-        save_graph(
-            graph,
-            output,
-            source=facts["source"],
-            licence=facts["licence"],
-            command=facts["command"],
-        )
-        graph = open_graph(output)
-    build.remove_spill()
-    return graph
-
-
-def find_source(data_dir: Path | None, source: str) -> Path:
-    """The dump's path: as given, or inside `data_dir`.
-
-    Raises:
-      ValueError: `source` is empty.
-      FileNotFoundError: it is in neither place.
-    """
-    if not source:
-        raise ValueError(
-            "source is empty: give the path of a MediaWiki XML dump, for example "
-            "--config.source=enwiki-latest-pages-articles.xml.bz2"
-        )
-    path = Path(source).expanduser()
-    places = [path] if data_dir is None or path.is_absolute() else [path, Path(data_dir) / path]
-    for place in places:
-        if place.exists():
-            return place
-    raise FileNotFoundError(
-        f"source={source!r} does not exist (looked for {', '.join(map(str, places))}); give the "
-        "path of a MediaWiki XML dump"
-    )
-
-
-def licence(site: SiteInfo) -> str:
-    """The licence of a wiki's text, where its address tells."""
-    if any(name in site.base for name in _WIKIMEDIA):
-        return f"CC BY-SA 4.0 (authors in the page histories at {site.base})"
-    return f"not told by the dump; see {site.base or 'the wiki it comes from'}"
+    linking = LinkingOptions(use_anchors=anchor_mentions) if entity_links else None
+    return build_graph(build, output, command=command, linking=linking)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from wikinav_jax.datasets.blocks import Block, split_into_blocks
 from wikinav_jax.datasets.documents import Document
@@ -15,6 +15,9 @@ from wikinav_jax.datasets.mediawiki.limits import PageLimitError, time_limit
 from wikinav_jax.datasets.mediawiki.names import REDIRECT_WORDS
 from wikinav_jax.datasets.mediawiki.titles import LinkKind, SiteInfo, Titles
 from wikinav_jax.datasets.mediawiki.wikitext import WikitextParser
+
+# What a page may break a parser with. An OSError is the build's matter: a full disk, a lost drive.
+PAGE_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError, RecursionError, SyntaxError)
 
 _REDIRECT = re.compile(r"\s*#\s*([^\[\n:]{1,40}?)\s*:?\s*\[\[([^\[\]|\n]+)")
 
@@ -52,14 +55,93 @@ class Article(NamedTuple):
     blocks: list[Block]
 
 
+class OtherName(NamedTuple):
+    """Another key that links may name an article by."""
+
+    key: str
+    target: str  # the article's key
+    fragment: str = ""
+    title: str = ""  # how running text mentions it; "" if it does not
+
+
 @dataclass
 class Chunk:
-    """What came of a run of pages."""
+    """What came of a run of pages.
+
+    Links lead to keys: the titles of articles, or `keys` where titles are not unique.
+    """
 
     articles: list[Article] = field(default_factory=list)
     redirects: list[tuple[str, str, str]] = field(default_factory=list)  # (title, to, fragment)
     failed: list[tuple[str, str]] = field(default_factory=list)  # (title, reason)
     counts: Counter[str] = field(default_factory=Counter)
+    keys: list[str] = field(default_factory=list)  # of all articles, or of none
+    names: list[OtherName] = field(default_factory=list)
+    # Of each article (or of none): what `#fragment`s besides headings stand for which section.
+    fragments: list[dict[str, tuple[str, ...]]] = field(default_factory=list)
+
+
+class ChunkParser(Protocol):
+    """What a worker asks for."""
+
+    def parse(
+        self,
+        sources: Sequence[Any],
+        *,
+        skip: Mapping[int, str] | None = None,
+        at: Callable[[int], Any] = lambda index: None,
+    ) -> Chunk:
+        """Parses pages; one that fails, or goes over a limit, is listed and left out.
+
+        Args:
+          sources: as the chunk's maker gives them.
+          skip: pages known to kill a worker, by index, with the reason.
+          at: called with the index of each page before it is read.
+        """
+        ...
+
+
+def parse_within_limits(
+    sources: Sequence[Any],
+    parse: Callable[[Any, Chunk], None],
+    name_of: Callable[[Any], str],
+    options: PageOptions,
+    skip: Mapping[int, str] | None,
+    at: Callable[[int], Any],
+) -> Chunk:
+    """The loop of a `ChunkParser`: `parse` adds a source to the chunk, `name_of` names it."""
+    chunk = Chunk()
+    for index, source in enumerate(sources):
+        at(index)
+        chunk.counts["pages"] += 1
+        if skip and index in skip:
+            chunk.failed.append((name_of(source), skip[index]))
+            continue
+        reason = _run_within_limits(parse, source, chunk, options)
+        if reason:
+            chunk.failed.append((name_of(source), reason))
+    return chunk
+
+
+def _run_within_limits(
+    parse: Callable[[Any, Chunk], None], source: Any, chunk: Chunk, options: PageOptions
+) -> str:
+    """Parses one page into the chunk; returns why it is left out, "" if it is not."""
+    exhausted = False
+    try:
+        with time_limit(options.max_seconds):
+            try:
+                parse(source, chunk)
+            except MemoryError:
+                # What the page took is freed only when this block ends: until then nothing that
+                # takes memory, or the worker itself would end.
+                exhausted = True
+    except PageLimitError as error:
+        return str(error)
+    except PAGE_ERRORS as error:
+        # A page that breaks the parser must not break the build; it is reported.
+        return f"{type(error).__name__}: {error}"
+    return f"took more than {options.max_memory >> 20} MB" if exhausted else ""
 
 
 class PageParser:
@@ -84,35 +166,7 @@ class PageParser:
           skip: pages known to kill a worker, by index, with the reason.
           at: called with the index of each page before it is read.
         """
-        chunk = Chunk()
-        for index, source in enumerate(sources):
-            at(index)
-            chunk.counts["pages"] += 1
-            if skip and index in skip:
-                chunk.failed.append((_title_in(source), skip[index]))
-                continue
-            reason = self._parse_within_limits(source, chunk)
-            if reason:
-                chunk.failed.append((_title_in(source), reason))
-        return chunk
-
-    def _parse_within_limits(self, source: bytes, chunk: Chunk) -> str:
-        """Parses a page into the chunk; returns why it is left out, "" if it is not."""
-        exhausted = False
-        try:
-            with time_limit(self._options.max_seconds):
-                try:
-                    self._parse_page(source, chunk)
-                except MemoryError:
-                    # What the page took is freed only when this block ends: until then nothing
-                    # that takes memory, or the worker itself would end.
-                    exhausted = True
-        except PageLimitError as error:
-            return str(error)
-        except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError) as error:
-            # A page that breaks the parser must not break the build; it is reported.
-            return f"{type(error).__name__}: {error}"
-        return f"took more than {self._options.max_memory >> 20} MB" if exhausted else ""
+        return parse_within_limits(sources, self._parse_page, _title_in, self._options, skip, at)
 
     def _parse_page(self, source: bytes, chunk: Chunk) -> None:
         page = parse_page(source)

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wikinav_jax.datasets.mediawiki.limits import limit_memory
-from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
+from wikinav_jax.datasets.mediawiki.pages import ChunkParser, PageOptions
 from wikinav_jax.datasets.mediawiki.spill import Spill
-from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 
 _MAX_DEATHS = 20  # of one chunk
 
@@ -30,7 +29,7 @@ class ChunkSource(NamedTuple):
     """Pages to parse."""
 
     number: int
-    pages: list[bytes]
+    pages: list[Any]
     checksum: int
 
 
@@ -74,7 +73,7 @@ class _Worker:
 def parse_chunks(
     chunks: Iterable[ChunkSource],
     *,
-    site: SiteInfo,
+    make_parser: Callable[[], ChunkParser],
     options: PageOptions,
     spill: Path,
     workers: int,
@@ -85,8 +84,8 @@ def parse_chunks(
 
     Args:
       chunks: read as workers ask for them, at most two per worker ahead.
-      site: of the dump.
-      options: how to parse.
+      make_parser: called once in each worker; it must be picklable.
+      options: the limits of a page.
       spill: the folder of `Spill`.
       workers: processes.
 
@@ -99,7 +98,7 @@ def parse_chunks(
     """
     work = work or work_on_chunks
     context = multiprocessing.get_context("spawn")
-    arguments = (site, options, spill)
+    arguments = (make_parser, options, spill)
     source = iter(chunks)
     waiting: deque[_Task] = deque()
     pool: list[_Worker] = []
@@ -178,12 +177,12 @@ def _without_culprit(worker: _Worker, reason: str) -> _Task:
 def work_on_chunks(
     connection: Connection,
     page: Synchronized,
-    site: SiteInfo,
+    make_parser: Callable[[], ChunkParser],
     options: PageOptions,
     folder: Path,
 ) -> None:
     """The life of a worker: chunks in, spill files out."""
-    parser = PageParser(site, options)
+    parser = make_parser()
     spill = Spill(folder)
     limit_memory(options.max_memory)
 

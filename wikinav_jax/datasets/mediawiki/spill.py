@@ -28,16 +28,18 @@ class ChunkTexts(NamedTuple):
     """The words of a chunk."""
 
     titles: list[str]  # [D]
-    redirects: list[str]  # [R], titles of redirects
+    redirects: list[str]  # [R], titles of redirects; "" for names that no text mentions
     texts: list[str]  # [B]
     sections: list[str]  # [B]
+    keys: list[str]  # [D], or [0] where titles are the keys
 
 
 # The numbers of a chunk: D documents, B blocks, L links, H headings, R redirects. Blocks count from
 # the chunk's first one; names are hashes.
 NUMBERS = {
     "page_id": np.int64,  # [D], -1 for none
-    "title": np.uint64,  # [D]
+    "title": np.uint64,  # [D], the key that links name
+    "shown": np.uint64,  # [D], the title as people read it
     "num_blocks": np.int32,  # [D]
     "words": np.int32,  # [B]
     "link_block": np.int32,  # [L]
@@ -114,15 +116,19 @@ class Spill:
 
 def _columns(chunk: Chunk) -> tuple[dict[str, np.ndarray], ChunkTexts]:
     columns: dict[str, list[int]] = {name: [] for name in NUMBERS}
-    texts = ChunkTexts([], [], [], [])
+    texts = ChunkTexts([], [], [], [], list(chunk.keys))
     for document_number, (page_id, document, blocks) in enumerate(chunk.articles):
         columns["page_id"].append(-1 if page_id is None else page_id)
-        columns["title"].append(name_hash(document.title))
+        key = chunk.keys[document_number] if chunk.keys else document.title
+        columns["title"].append(name_hash(key))
+        columns["shown"].append(name_hash(document.title))
         columns["num_blocks"].append(len(blocks))
         texts.titles.append(document.title)
         headings: dict[str, int] = {}
+        sections: dict[tuple[str, ...], int] = {}
         for block in blocks:
             number = len(texts.texts)
+            sections.setdefault(block.section, number)
             for heading in block.section:
                 headings.setdefault(fold_heading(heading), number)
             texts.texts.append(block.text)
@@ -134,13 +140,17 @@ def _columns(chunk: Chunk) -> tuple[dict[str, np.ndarray], ChunkTexts]:
                 columns["link_end"].append(anchor.end)
                 columns["link_target"].append(name_hash(anchor.target))
                 columns["link_fragment"].append(name_hash(fold_heading(anchor.fragment)))
+        for fragment, path in (chunk.fragments[document_number] if chunk.fragments else {}).items():
+            if path in sections:
+                headings.setdefault(fold_heading(fragment), sections[path])
         for heading, number in headings.items():
             columns["heading_document"].append(document_number)
             columns["heading_block"].append(number)
             columns["heading"].append(name_hash(heading))
-    for title, target, fragment in chunk.redirects:
+    others = [(name.key, name.target, name.fragment, name.title) for name in chunk.names]
+    for key, target, fragment, title in [*((*to, to[0]) for to in chunk.redirects), *others]:
         texts.redirects.append(title)
-        columns["redirect"].append(name_hash(title))
+        columns["redirect"].append(name_hash(key))
         columns["redirect_target"].append(name_hash(target))
         columns["redirect_fragment"].append(name_hash(fold_heading(fragment)))
     return {name: np.asarray(columns[name], dtype) for name, dtype in NUMBERS.items()}, texts

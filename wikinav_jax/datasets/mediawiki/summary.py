@@ -20,8 +20,8 @@ def path_lengths(graph: LinkedTextGraph, *, num_pairs: int = 1000, seed: int = 0
       seed: of the draw.
 
     Returns:
-      The number of pairs, the share with a path, and mean and percentiles of the hops of those
-      (absent where no pair has a path).
+      The number of pairs, the share with a path, how many take 0, 1, … hops, and mean and
+      percentiles of the hops of those (absent where no pair has a path).
     """
     rng = np.random.default_rng([seed, graph.num_nodes])
     sources, targets = rng.integers(0, graph.num_nodes, (2, num_pairs))
@@ -31,6 +31,7 @@ def path_lengths(graph: LinkedTextGraph, *, num_pairs: int = 1000, seed: int = 0
         "pairs": num_pairs,
         "seed": seed,
         "reachable_share": len(reached) / num_pairs,
+        "pairs_by_hops": np.bincount(reached).tolist() if len(reached) else [],
     }
     if len(reached):
         lengths["mean"] = round(float(reached.mean()), 3)
@@ -41,6 +42,13 @@ def path_lengths(graph: LinkedTextGraph, *, num_pairs: int = 1000, seed: int = 0
 
 def summary(meta: Mapping[str, Any]) -> str:
     """The statistics of a graph's `meta` as lines of text."""
+    rows = summary_rows(meta)
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def summary_rows(meta: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The statistics of a graph's `meta` as (name, value)."""
     statistics = meta["statistics"]
     edges = statistics["edges_by_kind"]
     paths = meta.get("path_lengths", {})
@@ -63,13 +71,31 @@ def summary(meta: Mapping[str, Any]) -> str:
         )
     if "p50" in paths:
         rows.append(("  hops", f"median {paths['p50']:.0f}, mean {paths['mean']:.1f}"))
+    rows += _entity_rows(meta.get("entity_linking"))
     rows += [
         (f"dropped: {name.replace('_', ' ')}", f"{count:,}")
         for name, count in statistics["dropped"].items()
         if count
     ]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+    return rows
+
+
+def _entity_rows(linking: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """How entity links were made, and how well on anchors that were hidden."""
+    if linking is None:
+        return []
+    rows = [("mentions that may be linked", f"{linking['mentions']:,}")]
+    held_out = linking.get("held_out", {})
+    if "rate" in held_out:
+        right = held_out.get("precision")
+        precision = f", {right:.1%} of links there right" if right is not None else ""
+        rows.append(
+            (
+                "  on hidden anchors",
+                f"{held_out['rate']:.1%} of {held_out['anchors']:,} linked{precision}",
+            )
+        )
+    return rows
 
 
 def _spread(spread: Mapping[str, float]) -> str:

@@ -1,0 +1,164 @@
+"""ZIM files, made by libzim's own writer: entries, redirects, links, damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.datasets.sources.corpora import built, edges
+from wikinav_jax.datasets.sources.detect import detect
+from wikinav_jax.datasets.sources.zim import ZimSource
+
+writer = pytest.importorskip("libzim.writer", reason="libzim is not installed")
+
+
+class Entry(writer.Item):
+    """An entry of an archive."""
+
+    def __init__(self, path: str, title: str, content: str, mimetype: str = "text/html"):
+        super().__init__()
+        self._path, self._title, self._content, self._mimetype = path, title, content, mimetype
+
+    def get_path(self) -> str:
+        return self._path
+
+    def get_title(self) -> str:
+        return self._title
+
+    def get_mimetype(self) -> str:
+        return self._mimetype
+
+    def get_contentprovider(self):
+        return writer.StringProvider(self._content)
+
+    def get_hints(self):
+        return {writer.Hint.FRONT_ARTICLE: self._mimetype == "text/html"}
+
+
+def archive(path: Path, entries, redirects=(), metadata=None) -> Path:
+    """Writes a ZIM file."""
+    with writer.Creator(path).config_indexing(False, "en") as creator:
+        creator.set_mainpath(entries[0][0])
+        for entry in entries:
+            creator.add_item(Entry(*entry))
+        for source, title, target in redirects:
+            creator.add_redirection(source, title, target, {writer.Hint.FRONT_ARTICLE: False})
+        for name, value in {"Title": "Tiny", "Language": "eng", **(metadata or {})}.items():
+            creator.add_metadata(name, value)
+    return path
+
+
+def wiki_page(title: str, body: str) -> str:
+    return (
+        f"<html><head><title>{title}</title></head><body class='mw-body'><h1>{title}</h1>"
+        f"<div id='mw-content-text'>{body}</div></body></html>"
+    )
+
+
+WIKI = [
+    (
+        "Bee",
+        "Bee",
+        wiki_page(
+            "Bee",
+            "<p>A bee likes <a href='./Flower'>flowers</a>, <a href='AC/DC'>rock</a> and "
+            "<a href='Honey_%26_wax#Kinds%20of_wax'>wax</a>.</p>"
+            "<table class=wikitable><tr><td><a href=Hidden>x</a></table>"
+            "<div class='navbox'><a href='Stone'>Stone</a></div>",
+        ),
+    ),
+    ("AC/DC", "AC/DC", wiki_page("AC/DC", "<p>From <a href='../Bee'>bees</a>.</p>")),
+    ("Flower", "Flower", wiki_page("Flower", "<p>See <a href='Blossom'>blossom</a>, <a "
+        "href='Bees'>bees</a> and <a href='Gone'>gone</a>.</p>")),
+    ("Honey_&_wax", "Honey & wax", wiki_page("Honey & wax", "<p>Sweet.</p><h2 id=Kinds_of_wax>"
+        "Kinds of wax</h2><p>Two kinds.</p>")),
+    ("Stone", "Stone", wiki_page("Stone", "<p>Stones and a bee and Honey &amp; wax.</p>")),
+    ("style.css", "", "p{}", "text/css"),
+]  # fmt: skip
+REDIRECTS = [("Bees", "Bees", "Bee"), ("Blossom", "Blossom", "Bloom"), ("Bloom", "Bloom", "Flower")]
+
+
+@pytest.fixture
+def wiki(tmp_path) -> Path:
+    metadata = {"Scraper": "mwoffliner 1.14", "Creator": "Wiki", "License": "CC BY-SA 4.0"}
+    return archive(tmp_path / "wiki.zim", WIKI, REDIRECTS, metadata)
+
+
+def test_a_wiki(wiki, tmp_path):
+    assert detect(wiki) == "zim"
+    graph = built(wiki, tmp_path)
+    assert graph.article_titles == ["AC/DC", "Bee", "Flower", "Honey & wax", "Stone"]
+    assert edges(graph) == [
+        ("AC/DC", "bees", "Bee", ""),
+        ("Bee", "flowers", "Flower", ""),
+        ("Bee", "rock", "AC/DC", ""),
+        ("Bee", "wax", "Honey & wax", "Kinds of wax"),
+        ("Flower", "bees", "Bee", ""),
+    ]
+    report = graph.meta["zim"]
+    assert report["counts"]["redirects"] >= 3
+    assert report["counts"]["articles"] == 5
+    assert report["metadata"]["creator"] == "Wiki"
+    assert report["new_namespaces"]
+    assert graph.meta["licence"] == "CC BY-SA 4.0"
+    assert graph.meta["statistics"]["dropped"]["links_to_unknown_titles"] == 1
+    assert graph.meta["statistics"]["dropped"]["links_to_themselves"] == 1  # Blossom is Flower
+
+
+def test_an_archived_site(tmp_path):
+    pages = [
+        ("e.org/", "Home", "<h1>Home</h1><p>To <a href='blog/one%3Fid=1'>one</a>"),
+        ("e.org/blog/one?id=1", "One", "<h1>One</h1><p>Back to <a href='https://e.org/two'>two</a>"),
+        ("e.org/two", "Two", "<h1>Two</h1><p>Up to <a href='/blog/one?id=1'>one</a> or out <a "
+            "href='https://f.org/'>there</a>"),
+    ]  # fmt: skip
+    path = archive(tmp_path / "site.zim", pages, metadata={"Scraper": "zimit 2.0"})
+    graph = built(path, tmp_path)
+    assert edges(graph) == [
+        ("Home", "one", "One", ""),
+        ("One", "two", "Two", ""),
+        ("Two", "one", "One", ""),
+    ]
+
+
+def test_pages_that_only_send_on_are_redirects(tmp_path):
+    pages = [
+        ("Bee", "Bee", "<p>A bee. See <a href=Hive>the hive</a>."),
+        ("Hive", "Hive", "<meta http-equiv=refresh content='0;url=./Bee_hive'>"),
+        ("Bee_hive", "Bee hive", "<p>A hive of many bees."),
+    ]
+    graph = built(archive(tmp_path / "w.zim", pages), tmp_path)
+    assert edges(graph) == [("Bee", "the hive", "Bee hive", "")]
+
+
+def test_redirects_are_mentions(wiki, tmp_path):
+    graph = built(wiki, tmp_path, entity_links=True)
+    assert graph.meta["statistics"]["edges_by_kind"]["entity"] == 1  # Honey & wax, in Stone
+    assert graph.meta["entity_linking"]["anchors"] == 6
+
+
+def test_damage(wiki, tmp_path):
+    data = wiki.read_bytes()
+    cut = tmp_path / "cut.zim"
+    cut.write_bytes(data[: len(data) // 2])
+    with pytest.raises(ValueError, match=r"cut.zim cannot be opened as a ZIM file .* cut off"):
+        ZimSource(cut)
+    # A page whose cluster is damaged is listed, the others are kept, or all are listed.
+    broken = bytearray(data)
+    middle = data.find(b"\x28\xb5\x2f\xfd")  # the first frame of Zstandard
+    assert middle > 0
+    broken[middle + 12 : middle + 60] = b"\xff" * 48
+    path = tmp_path / "broken.zim"
+    path.write_bytes(bytes(broken))
+    with pytest.raises(ValueError, match=r"has no article .*cannot be unpacked"):
+        built(path, tmp_path)
+
+
+def test_large_pages_are_listed(tmp_path):
+    pages = [("A", "A", "<p>a"), ("B", "B", "<p>" + "b " * 700_000)]
+    graph = built(archive(tmp_path / "w.zim", pages), tmp_path, max_source_megabytes=1)
+    assert graph.article_titles == ["A"]
+    assert graph.meta["zim"]["failed_pages"] == [
+        ["B", "ValueError: 1,400,003 bytes of HTML; max_bytes=1,048,576"]
+    ]
