@@ -20,6 +20,8 @@ ours away from `best`, so that a table of them is the ablation:
   learned       phi is learned: a small encoder from scratch, links known by their words
   frozen        the same encoder left as it was drawn: what training it is worth
   articles80    80 % of the articles for training instead of 50 %
+  elsewhere     trained on all articles, evaluated on another corpus: a graph folder that
+                configs/build_wiki.py made, --config.eval_dataset.options.path=DIR
 
 and of `paper`, each with one change (python -m benchmarks.navigation_tables runs them all):
 
@@ -165,6 +167,12 @@ def _articles80(config: ConfigDict) -> None:
     config.split.fractions = (0.8, 0.2)
 
 
+def _elsewhere(config: ConfigDict) -> None:
+    config.eval_dataset.name = "linked_text"
+    config.eval_dataset.options.path = ""
+    config.explain.graph = "eval"
+
+
 def _unchanged(config: ConfigDict) -> None:
     del config
 
@@ -193,4 +201,5 @@ VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "learned": _learned,
     "frozen": _frozen,
     "articles80": _articles80,
+    "elsewhere": _elsewhere,
 }
