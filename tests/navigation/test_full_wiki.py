@@ -22,7 +22,7 @@ from tests.text.toy import WORDS, make_checkpoint
 from tests.toy import ENTITY, HYPERLINK, NEXT, PREVIOUS, graph_from_edges
 from wikinav_jax.graph.store import open_graph, save_graph
 from wikinav_jax.navigation import navigator as navigator_module
-from wikinav_jax.navigation.config import check_config
+from wikinav_jax.navigation.config import check_config, dataset_of
 from wikinav_jax.navigation.data import prepare
 from wikinav_jax.navigation.navigator import Navigator
 from wikinav_jax.navigation.text_policy import TextLoss
@@ -158,6 +158,8 @@ def test_a_missing_graph_is_named(places):
 def test_two_graphs_are_kept_apart(places):
     data = prepare(make_config(places, "tiny"))
     assert data.two_graphs and data.all is data.train
+    changed = make_config({**places, "eval_dataset.name": "corpus"}, "tiny")
+    assert dataset_of(changed, "eval") == "corpus" != dataset_of(changed, "train")
     assert data.train.graph.num_nodes == 200 and data.train.graph.path is not None
     assert data.train.vectors.size == 0  # no table of phi
     whole = open_graph(str(places["eval_dataset.options.path"]))

@@ -158,6 +158,12 @@ def default_config() -> ConfigDict:
     return config
 
 
+def dataset_of(config: ConfigDict, split: str) -> str:
+    """The data set that a split ("train" or "eval") is of: the `dataset` of its rows."""
+    name: str = config.eval_dataset.name if split == "eval" else ""
+    return name or config.dataset.name
+
+
 def needs_sentences(config: ConfigDict) -> bool:
     """Whether the sentences of the blocks must be read."""
     return config.sentence.enabled or any(TASKS[name].sentence for name in config.evaluate.tasks)

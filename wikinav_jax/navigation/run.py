@@ -13,7 +13,7 @@ from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import ConfigError
 from wikinav_jax.common.files import read_json, write_json
-from wikinav_jax.navigation.config import check_config
+from wikinav_jax.navigation.config import check_config, dataset_of
 from wikinav_jax.navigation.data import NavigationData, cache_folder, prepare
 from wikinav_jax.navigation.decoding import DECODINGS
 from wikinav_jax.navigation.evaluate import Evaluation, Method, baselines_for, evaluate
@@ -78,7 +78,7 @@ def evaluate_run(navigator: Navigator, facts: Facts) -> None:
             [*learned, *others],
             mesh=navigator.mesh,
             system=navigator.config.name,
-            dataset=navigator.config.dataset.name,
+            dataset=dataset_of(navigator.config, split),
             split=split,
             seed=navigator.config.seed,
             tasks=task_names(config.tasks, config.sampling),

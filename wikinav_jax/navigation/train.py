@@ -11,6 +11,7 @@ import jax
 import optax
 
 from wikinav_jax.common.files import write_json
+from wikinav_jax.navigation.config import dataset_of
 from wikinav_jax.navigation.device_graph import to_device
 from wikinav_jax.navigation.episodes import EpisodeSampler
 from wikinav_jax.navigation.evaluate import evaluate
@@ -171,7 +172,7 @@ def _quick_evaluation(navigator: Navigator, state: TrainState) -> Mapping[str, f
             [navigator.method(state, decoding) for decoding in ("sample", "no_revisit")],
             mesh=navigator.mesh,
             system=config.name,
-            dataset=config.dataset.name,
+            dataset=dataset_of(config, split),
             split=split,
             seed=config.seed,
             tasks=(task,),
