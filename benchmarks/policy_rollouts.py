@@ -13,13 +13,12 @@ import argparse
 import platform
 import statistics
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from wikinav_jax.common.files import write_json
+from benchmarks.command import benchmark_parser, run_benchmark
 from wikinav_jax.common.progress import progress
 from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.navigation.baselines import uniform_scorer
@@ -166,7 +165,7 @@ def print_table(result: dict) -> None:
 
 def main(argv: list[str] | None = None) -> dict:
     """Parses flags, measures, prints, writes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--links", type=int, default=60_000)
     parser.add_argument("--features", type=int, default=384, help="width of phi")
@@ -179,14 +178,7 @@ def main(argv: list[str] | None = None) -> dict:
     parser.add_argument("--heads", type=int, default=4, help="of the Transformer")
     parser.add_argument("--context", type=int, default=20, help="of the Transformer")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, help="where to write the result")
-    args = parser.parse_args(argv)
-    result = measure(args)
-    print_table(result)
-    if args.json:
-        write_json(args.json, result)
-    return result
+    return run_benchmark(parser, argv, measure, print_table)
 
 
 if __name__ == "__main__":

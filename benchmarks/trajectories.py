@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.command import benchmark_parser, run_benchmark
 from benchmarks.distances import linked_text_graph
 from benchmarks.walks import timed
-from wikinav_jax.common.files import write_json
 from wikinav_jax.graph.store import open_graph
 from wikinav_jax.navigation.batches import BatchSpec, WalkSampler
 from wikinav_jax.navigation.trajectories import TrajectorySource
@@ -91,7 +91,7 @@ def print_table(result: dict) -> None:
 
 def main(argv: list[str] | None = None) -> dict:
     """Parses flags, measures, prints, writes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--graph", type=Path, help="folder of a saved graph; else synthetic")
     parser.add_argument("--nodes", type=int, default=150_000)
     parser.add_argument("--edges", type=int, default=660_000)
@@ -99,14 +99,7 @@ def main(argv: list[str] | None = None) -> dict:
     parser.add_argument("--decisions", type=int, default=1_024)
     parser.add_argument("--steps", type=int, default=20, help="of the longest walk")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, help="where to write the result")
-    args = parser.parse_args(argv)
-    result = measure(args)
-    print_table(result)
-    if args.json:
-        write_json(args.json, result)
-    return result
+    return run_benchmark(parser, argv, measure, print_table)
 
 
 if __name__ == "__main__":

@@ -16,12 +16,11 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from wikinav_jax.common.files import write_json
+from benchmarks.command import benchmark_parser, run_benchmark
 from wikinav_jax.common.progress import progress
 from wikinav_jax.graph.csr import read_only
 from wikinav_jax.graph.walks import sample_forward_walks
@@ -158,21 +157,14 @@ def print_table(result: dict) -> None:
 
 def main(argv: list[str] | None = None) -> dict:
     """Parses flags, measures, prints, writes."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--nodes", type=int, default=5_000_000)
     parser.add_argument("--edges", type=int, default=50_000_000)
     parser.add_argument("--walks", type=int, default=200_000, help="walks a call")
     parser.add_argument("--steps", type=int, default=20, help="steps a walk")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, help="where to write the result")
-    args = parser.parse_args(argv)
-    result = measure(args)
-    print_table(result)
-    if args.json:
-        write_json(args.json, result)
-    return result
+    return run_benchmark(parser, argv, measure, print_table)
 
 
 if __name__ == "__main__":
