@@ -367,7 +367,9 @@ class _Reader:
         link = self._link
         self._close_link()
         text = "".join(self._text.parts).strip()
-        anchors = [anchor for anchor in self._text.anchors if not self._is_wiki]
+        own = "" if self._is_wiki else self._resolve("#").key
+        # Many sites make each heading a link to itself.
+        anchors = [a for a in self._text.anchors if not self._is_wiki and a.target != own]
         self._text = _Text()
         self._heading = ""
         # A link around a heading and more is that of the words that come next.
