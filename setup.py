@@ -11,11 +11,11 @@ REQUIREMENTS = [
     "flax>=0.12,<0.13",
     "huggingface-hub>=0.34,<3",  # checkpoints by hub id; transformers needs it anyway
     "jax>=0.10,<0.13",
+    "jinja2>=3.1,<4",  # the report page: templates with autoescaping
     # ZIM files; it has no wheels for Windows.
     "libzim>=3.4,<4; sys_platform != 'win32'",
     "lxml>=5.3,<7",  # HTML pages, as events: no tree, so no limit to their nesting
     "markdown-it-py>=3,<5",  # CommonMark
-    "jinja2>=3.1,<4",  # the report page: templates with autoescaping
     "ml-collections>=1.0,<2",
     "ml-dtypes>=0.5,<1",  # bfloat16 tables in NumPy
     "numba>=0.62,<0.70",  # walk sampling and breadth-first search; NumPy is the fallback

@@ -80,6 +80,10 @@ def test_titles():
     assert read("<title>Page – Site</title><p>x").title == "Page – Site"
     assert read("<title>Page</title><h1>One</h1>x<h1>Two</h1>y").title == "Page"
     assert read("<p>x").title == ""
+    page = read("<title>Setup | Docs</title><h2>Setup</h2>x<h2>Next</h2>y")
+    assert page.title == "Setup"
+    assert texts(page.sections) == [((), ["x"]), (("Next",), ["y"])]
+    assert read("<title>Setup2</title><h2>Setup</h2>x").title == "Setup2"
 
 
 def test_ids_name_the_section_that_they_stand_in():
@@ -184,6 +188,8 @@ def test_headings_that_are_links_keep_them():
     page = read("<h1>Blog</h1><h2><a href=p.html>Post</a></h2><p>Summary.</p>")
     assert texts(page.sections) == [(("Post",), ["Post", "Summary."])]
     assert links(page.sections) == [("Post", "docs/p.html", "")]
+    page = read("<h2 id=x><a class=header href=#x>Part</a></h2><p>Text.</p>")
+    assert texts(page.sections) == [(("Part",), ["Text."])]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.datasets.sources.corpora import built, edges
+from tests.datasets.sources.corpora import built, edges, links
+from wikinav_jax.datasets.sources import zim as zim_module
 from wikinav_jax.datasets.sources.detect import detect
+from wikinav_jax.datasets.sources.source import SourceOptions
 from wikinav_jax.datasets.sources.zim import ZimSource
 
 writer = pytest.importorskip("libzim.writer", reason="libzim is not installed")
@@ -162,3 +164,55 @@ def test_large_pages_are_listed(tmp_path):
     assert graph.meta["zim"]["failed_pages"] == [
         ["B", "ValueError: 1,400,003 bytes of HTML; max_bytes=1,048,576"]
     ]
+
+
+class OldEntry:
+    """An entry of an archive in the layout before 2021, which libzim reads but does not write."""
+
+    def __init__(self, path, title="", content="", mimetype="text/html", target=None):
+        self.path, self.title, self.mimetype = path, title or path, mimetype
+        self.content, self.size = content.encode(), len(content)
+        self.is_redirect, self._target = target is not None, target
+
+    def get_item(self):
+        return self
+
+    def get_redirect_entry(self):
+        return OldEntry(self._target)
+
+
+class OldArchive:
+    has_new_namespace_scheme = False
+
+    def __init__(self, *entries):
+        self._entries = entries
+
+    def _get_entry_by_id(self, number):
+        return self._entries[number]
+
+
+def test_the_old_layout(monkeypatch, tmp_path):
+    page = (
+        "<p>See <a href='../A/Hive.html'>1</a>, <a href=Wax.html>2</a>, <a href='/A/X.html'>3</a>"
+    )
+    old = OldArchive(
+        OldEntry("A/Bee.html", "Bee", page),
+        OldEntry("-/page.html", "Layout", page),
+        OldEntry("A/Bees.html", "Bees", target="A/Bee.html"),
+        OldEntry("A/s.css", "", "p{}", "text/css"),
+    )
+    monkeypatch.setattr(zim_module, "open_archive", lambda path: old)
+    reader = zim_module.ZimReader(tmp_path / "old.zim", SourceOptions(), is_wiki=False)
+    bee, layout, bees, style = (reader.read(number) for number in range(4))
+    assert (bee.key, bee.title) == ("A/Bee.html", "Bee")
+    assert links(bee.sections) == [
+        ("1", "A/Hive.html", ""),
+        ("2", "A/Wax.html", ""),
+        ("3", "A/X.html", ""),
+    ]
+    assert layout is style is None
+    assert bees.is_redirect
+    assert bees.names[0][:2] == ("A/Bees.html", "A/Bee.html")
+    assert bees.names[0].title == "Bees"
+    with pytest.raises(ValueError, match="entry 4 cannot be unpacked"):
+        reader.read(4)

@@ -194,6 +194,8 @@ class Corpus:
             self._article_block,
             self._kept,
             self._title_of_document,
+            self._shown_titles,
+            self._is_shared,
             self._redirect_target,
             self._redirect_fragment,
         )

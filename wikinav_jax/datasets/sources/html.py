@@ -35,6 +35,7 @@ _UNUSED = re.compile("[\u200b\u2060\ufeff\u00ad\u200e\u200f\x00-\x08\x0b\x0e-\x1
 _ISSUED = re.compile(
     r"This article is issued from [^.]{1,60}\.\s+The (?:original )?(?:text|article)"
 )
+_PARSOID_ID = re.compile(r"mw[A-Za-z0-9_-]{2,5}|cite_(?:note|ref)-.*")
 _FEW_WORDS = 20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -325,7 +326,8 @@ class _Reader:
     def _name(self, tag: str, attributes: Mapping[str, str]) -> None:
         if attributes:
             name = attributes.get("id") or (attributes.get("name") if tag == "a" else None)
-            if name:
+            # Parsoid numbers every element of a wiki's page: nothing leads there.
+            if name and not (self._is_wiki and _PARSOID_ID.fullmatch(name)):
                 self._writer.name(name)
 
     def _space(self, tag: str) -> None:
@@ -365,7 +367,9 @@ class _Reader:
         link = self._link
         self._close_link()
         text = "".join(self._text.parts).strip()
-        anchors = [anchor for anchor in self._text.anchors if not self._is_wiki]
+        own = "" if self._is_wiki else self._resolve("#").key
+        # Many sites make each heading a link to itself.
+        anchors = [a for a in self._text.anchors if not self._is_wiki and a.target != own]
         self._text = _Text()
         self._heading = ""
         # A link around a heading and more is that of the words that come next.

@@ -79,8 +79,9 @@ class LinkResolver:
 
     def _namespace(self) -> str:
         """The "A" of archives in the old layout, where the site's name comes second."""
-        first, slash, rest = self.path.partition("/")
-        return first if slash and len(first) == 1 and _HOST.match(rest.partition("/")[0]) else ""
+        first, _, rest = self.path.partition("/")
+        site, slash, _ = rest.partition("/")
+        return first if slash and len(first) == 1 and _HOST.fullmatch(site) else ""
 
     def _host(self) -> str:
         """The site's name, where paths start with it (mirrors and archives of web sites)."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from wikinav_jax.datasets.documents import Passage, Section
 from wikinav_jax.datasets.sentences import count_words
 
 MAX_FRAGMENTS = 5_000  # of one page
+_SITE = re.compile(r"\s*$|\s+[-–—|·:•»]\s")
 _MAX_HEADING = 300  # characters; a longer "heading" is a paragraph in large type
 
 
@@ -69,12 +71,10 @@ class SectionWriter:
             rest of the page has more.
         """
         least = self._part(few_words)
-        tops = [
-            item.text
-            for item, part in self._items
-            if isinstance(item, _Heading) and item.level == 1 and part >= least
+        headings = [
+            item for item, part in self._items if isinstance(item, _Heading) and part >= least
         ]
-        title = tops[0] if len(set(tops)) == 1 else page_title or (tops[0] if tops else "")
+        title = _title(page_title, headings)
         sections: list[Section] = []
         path: list[_Heading] = []
         passages: list[Passage] = []
@@ -93,7 +93,9 @@ class SectionWriter:
                     end_section()
                     while path and path[-1].level >= item.level:
                         path.pop()
-                    if item.level > 1 or item.text != title:
+                    # The page's title is no section of it.
+                    on_top = item.level == 1 or item is headings[0]
+                    if not (on_top and item.text == title):
                         path.append(item)
             elif part >= least:
                 passages.append(item)
@@ -117,3 +119,16 @@ class SectionWriter:
             if inside > few_words or inside == total:
                 return part
         return 0
+
+
+def _title(page_title: str, headings: list[_Heading]) -> str:
+    """The only heading of level 1; or the first heading, if the page's title is that and a site's
+    name ("Setup | Docs"); or the page's title."""
+    tops = {heading.text for heading in headings if heading.level == 1}
+    if len(tops) == 1:
+        return tops.pop()
+    if not page_title:
+        return headings[0].text if tops else ""
+    first = headings[0].text if headings else ""
+    rest = page_title[len(first) :]
+    return first if first and page_title.startswith(first) and _SITE.match(rest) else page_title
