@@ -9,8 +9,10 @@ import pytest
 
 from benchmarks import full_scale, full_scale_graph
 from benchmarks.full_scale_graph import Plan, build
+from tests.navigation.toy import mesh_of
 from tests.text.toy import make_checkpoint
 from wikinav_jax.graph.linked_text import EdgeKind, check_graph
+from wikinav_jax.navigation import navigator as navigator_module
 from wikinav_jax.navigation.config import default_config
 from wikinav_jax.navigation.text_model import token_place
 from wikinav_jax.text.tokens import TokenTable, open_tokens
@@ -97,7 +99,9 @@ def test_graphs_that_cannot_be():
         Plan(1, 300)
 
 
-def test_the_rehearsal(tmp_path, encoder, capsys):
+def test_the_rehearsal(tmp_path, encoder, capsys, monkeypatch):
+    # Two shards do not spread over the four devices of the tests.
+    monkeypatch.setattr(navigator_module, "make_mesh", lambda: mesh_of(2))
     arguments = [
         f"--folder={tmp_path / 'scale'}",
         "--nodes=600",
