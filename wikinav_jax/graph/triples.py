@@ -20,6 +20,7 @@ SPLITS = ("train", "valid", "test")
 
 Triple = tuple[str, str, str]
 _Labelled = tuple[Sequence[Triple], Sequence[float]]
+_NO_TRIPLE = "there is no training triple; a graph needs at least one"
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +208,8 @@ def from_triples(
       ValueError: no training triple, a triple twice in one split, or labels other than 0 and 1.
     """
     parts = [list(train), list(valid), list(test)]
+    if not parts[0]:
+        raise ValueError(_NO_TRIPLE)
     labelled = [valid_labelled, test_labelled]
     listed = [*parts, *(list(pair[0]) for pair in labelled if pair is not None)]
     entities = sorted({e for part in listed for s, _, o in part for e in (s, o)})
@@ -265,7 +268,7 @@ def from_arrays(
         for split, triples in zip(SPLITS, (train, valid, test), strict=True)
     }
     if not len(splits["train"]):
-        raise ValueError("there is no training triple; a graph needs at least one")
+        raise ValueError(_NO_TRIPLE)
     for split, triples in splits.items():
         _refuse_twice(split, triples)
     labels: dict[str, np.ndarray | None] = {}
