@@ -25,7 +25,7 @@ from wikinav_jax.common.config import (
 from wikinav_jax.common.progress import set_quiet
 from wikinav_jax.common.suggest import did_you_mean
 
-MODES = ("train", "evaluate", "explain", "build")
+MODES = ("train", "evaluate", "explain", "quiz", "build")
 
 _CONFIG = config_flags.DEFINE_config_file(
     "config", None, "Experiment file; override a field by --config.a.b=VALUE.", lock_config=True
@@ -48,8 +48,14 @@ def _navigation() -> ModuleType:
     return run
 
 
+def _debate() -> ModuleType:
+    from wikinav_jax.debate import run
+
+    return run
+
+
 # Imported on use, so that the flags are read before jax is.
-ROOMS = {"navigation": _navigation}
+ROOMS = {"navigation": _navigation, "debate": _debate}
 
 
 def run(config: ConfigDict, workdir: Path, mode: str) -> None:

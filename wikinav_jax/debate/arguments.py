@@ -13,7 +13,15 @@ import jax.numpy as jnp
 
 from wikinav_jax.debate.agents import Agent, fresh_memory
 from wikinav_jax.debate.environment import Actions, choose_among_all, step_uniformly, window
-from wikinav_jax.debate.types import AGENTS, Arguments, Choices, DebateGraph, Params, Queries
+from wikinav_jax.debate.types import (
+    AGENTS,
+    Arguments,
+    Choices,
+    DebateGraph,
+    Params,
+    Queries,
+    ask,
+)
 
 POLICIES = ("window", "all", "uniform")
 
@@ -64,7 +72,7 @@ def play(
     contexts, memories = {}, {}
     if rules.policy != "uniform":
         for name in rules.agents:
-            contexts[name] = agent.apply({"params": params[name]}, queries, method="context")
+            contexts[name] = ask(agent, params[name], queries, method="context")
             memories[name] = fresh_memory(debates, agent.dim)
     start = jnp.full(debates, graph.start, jnp.int32)
 
@@ -78,17 +86,15 @@ def play(
             if rules.policy == "uniform":
                 relation, entity = step_uniformly(graph, queries, node, step_key, rules.hide)
                 return (memory, relation, entity), (relation, entity, zero, zero)
-            bound = {"params": params[name]}
-            memory, query = agent.apply(
-                bound, memory, previous, node, contexts[name], method="read"
-            )
+            own = params[name]
+            memory, query = ask(agent, own, memory, previous, node, contexts[name], method="read")
             if rules.policy == "all":
                 relation, entity = choose_among_all(
                     graph,
                     queries,
                     node,
-                    agent.apply(bound, query, method="relation_scores"),
-                    agent.apply(bound, query, method="entity_query"),
+                    ask(agent, own, query, method="relation_scores"),
+                    ask(agent, own, query, method="entity_query"),
                     params[name]["entity"],
                     step_key,
                     rule=rules.hide,
@@ -105,9 +111,7 @@ def play(
                 rule=rules.hide,
                 sample=rules.sample_window,
             )
-            relation, entity, log_prob, entropy = _choose(
-                agent, bound, query, actions, choice_key
-            )
+            relation, entity, log_prob, entropy = _choose(agent, own, query, actions, choice_key)
             return (memory, relation, entity), (relation, entity, log_prob, entropy)
 
         previous = carry.previous if rules.share_previous else start
@@ -134,16 +138,16 @@ def play(
 
 
 def _choose(
-    agent: Agent, bound: Any, query: jax.Array, actions: Actions, key: jax.Array
+    agent: Agent, own: Any, query: jax.Array, actions: Actions, key: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """A draw from the softmax over the actions at hand: relation, entity, log p, entropy."""
 
     # Recomputed in the backward pass: the gathered vectors of all steps would not fit.
     @jax.checkpoint
-    def score(bound: Any, query: jax.Array) -> jax.Array:
-        return agent.apply(bound, query, actions, method="logits")
+    def score(own: Any, query: jax.Array) -> jax.Array:
+        return ask(agent, own, query, actions, method="logits")
 
-    log_probs = jax.nn.log_softmax(score(bound, query), axis=1)
+    log_probs = jax.nn.log_softmax(score(own, query), axis=1)
     noise = jax.random.gumbel(key, log_probs.shape)
     choice = jnp.argmax(jax.lax.stop_gradient(log_probs) + noise, axis=1)[:, None]
 

@@ -70,6 +70,10 @@ def default_config() -> ConfigDict:
 
     config.tables = "learned"  # or "transe": frozen tables, trained here first (R2D2+)
 
+    config.embedding = ConfigDict()  # models of evaluate.embeddings
+    config.embedding.dim = 128  # numbers of an entity
+    config.embedding.epochs = 30  # passes over the facts and their inverses
+
     config.train = ConfigDict()
     config.train.num_steps = 6_000  # updates, pretraining and both phases counted
     config.train.pretrain_steps = 500  # of the judge on random walks, first

@@ -71,7 +71,9 @@ def labelled_split(kg: KnowledgeGraph, split: str, *, seed: int, limit: int = 0)
     if limit and limit < len(triples):
         rows = np.sort(rng.permutation(len(triples))[:limit])
         triples, labels = triples[rows], labels[rows]
-    return Labelled(np.asarray(triples, np.int32), np.asarray(labels, np.float32), found is not None)
+    return Labelled(
+        np.asarray(triples, np.int32), np.asarray(labels, np.float32), found is not None
+    )
 
 
 def as_queries(triples: np.ndarray) -> Queries:

@@ -21,7 +21,7 @@ from wikinav_jax.debate.arguments import Rules, no_arguments, play, repeat
 from wikinav_jax.debate.data import as_queries
 from wikinav_jax.debate.judge import Judge
 from wikinav_jax.debate.room import Room
-from wikinav_jax.debate.types import AGENTS, Arguments, DebateGraph, Params, Queries
+from wikinav_jax.debate.types import AGENTS, Arguments, DebateGraph, Params, Queries, ask
 from wikinav_jax.training.mesh import DATA_AXIS, replicated, sharded
 
 HEARINGS = ("agents", "walks", "alone")  # what a judge listens to
@@ -145,16 +145,16 @@ def _program(
             arguments = no_arguments(graph, debated, rules.path_length)
         else:
             arguments, _ = play(agent, params, graph, debated, key, rules)
-        bound = {"params": params["judge"]}
-        weighed = judge.apply(bound, debated, arguments, method="weigh_each")
+        bound = params["judge"]
+        weighed = ask(judge, bound, debated, arguments, method="weigh_each")
         count = weighed.shape[1]
         is_pro = (jnp.arange(count) % len(rules.agents) == 0).astype(jnp.float32)
-        verdict = functools.partial(judge.apply, bound, weighed, debated, None, method="verdict")
+        verdict = functools.partial(ask, judge, bound, weighed, debated, None, method="verdict")
         verdicts = Verdicts(
             logit=verdict(),
             pro_logit=verdict(heard=is_pro),
             con_logit=verdict(heard=1 - is_pro),
-            scores=judge.apply(bound, weighed, debated, None, method="score_each"),
+            scores=ask(judge, bound, weighed, debated, None, method="score_each"),
         )
         found = (verdicts, arguments if keep else None)
         return jax.tree.map(lambda leaf: leaf.reshape(claims, rollouts, *leaf.shape[1:]), found)

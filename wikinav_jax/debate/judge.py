@@ -40,7 +40,9 @@ class Judge(nn.Module):
         self.relation = self.param("relation", table, (self.num_tokens, self.dim))
         width, steps = self.hidden_dim, self.path_length
         # One matrix a step; together they are the first layer on the concatenation.
-        fan_in = nn.initializers.variance_scaling(1.0, "fan_in", "truncated_normal", batch_axis=(0,))
+        fan_in = nn.initializers.variance_scaling(
+            1.0, "fan_in", "truncated_normal", batch_axis=(0,)
+        )
         self.step_relation = self.param("step_relation", fan_in, (steps, self.dim, width))
         self.step_entity = self.param("step_entity", fan_in, (steps, self.dim, width))
         self.read_claim = nn.Dense(width, name="claim")
@@ -119,9 +121,7 @@ class Judge(nn.Module):
             return jax.lax.stop_gradient(self.entity), jax.lax.stop_gradient(self.relation)
         return self.entity, self.relation
 
-    def _classify(
-        self, total: jax.Array, queries: Queries, claim: jax.Array | None
-    ) -> jax.Array:
+    def _classify(self, total: jax.Array, queries: Queries, claim: jax.Array | None) -> jax.Array:
         hidden = self.weigh(total)
         if self.sees_subject:
             entity, relation = self.tables()

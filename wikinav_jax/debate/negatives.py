@@ -48,9 +48,7 @@ class PlausibleNegatives:
         place = np.minimum(np.searchsorted(self._facts, keys), len(self._facts) - 1)
         return self._facts[place] == keys
 
-    def draw(
-        self, triples: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def draw(self, triples: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """A negative for each triple int [n, 3].
 
         Returns:

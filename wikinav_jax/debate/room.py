@@ -30,7 +30,7 @@ JUDGES = ("judge", "judge_walks", "judge_alone")  # the latter two only to compa
 BEST_METRIC = "accuracy"
 
 # Fields that shape what is trained: a checkpoint with other values is refused.
-_IDENTITY = ("seed", "dataset", "debate", "agents", "judge", "tables", "train")
+_IDENTITY = ("seed", "dataset", "debate", "agents", "judge", "tables", "embedding", "train")
 # ... except these, which only say how long, how often or how fast, or how it is evaluated.
 _FREE = (
     "debate.max_actions",
@@ -98,10 +98,10 @@ class Room:
         turns, rest = divmod(after, 2 * train.phase_steps)
         judge_steps = turns * train.phase_steps + min(rest, train.phase_steps)
         agent_steps = after - judge_steps
-        steps = {name: train.pretrain_steps + judge_steps for name in JUDGES}
-        steps |= {name: agent_steps for name in AGENTS}
-        rates = {name: self.config.judge.learning_rate for name in JUDGES}
-        rates |= {name: self.config.agents.learning_rate for name in AGENTS}
+        steps = dict.fromkeys(JUDGES, train.pretrain_steps + judge_steps)
+        steps |= dict.fromkeys(AGENTS, agent_steps)
+        rates = dict.fromkeys(JUDGES, self.config.judge.learning_rate)
+        rates |= dict.fromkeys(AGENTS, self.config.agents.learning_rate)
         return {
             name: make_optimizer(
                 "adam",
@@ -129,9 +129,7 @@ class Room:
     def initial_state(self) -> TrainState:
         """The state at step 0, on every device."""
         init_key, train_key = jax.random.split(jax.random.key(self.config.seed))
-        return replicate(
-            self.mesh, create_state(self._init(init_key), self.optimizer, train_key)
-        )
+        return replicate(self.mesh, create_state(self._init(init_key), self.optimizer, train_key))
 
     def _init(self, key: jax.Array) -> dict[str, Any]:
         """Parameters of every learner, the given tables in place."""
@@ -141,7 +139,11 @@ class Room:
         @jax.jit
         def init(key: jax.Array, graph: DebateGraph) -> dict[str, Any]:
             keys = dict(
-                zip((*JUDGES, *AGENTS), jax.random.split(key, len(JUDGES) + len(AGENTS)), strict=True)
+                zip(
+                    (*JUDGES, *AGENTS),
+                    jax.random.split(key, len(JUDGES) + len(AGENTS)),
+                    strict=True,
+                )
             )
             arguments, _ = play(self.agent, {}, graph, queries, key, rules)
             alone = no_arguments(graph, queries, rules.path_length)

@@ -11,12 +11,13 @@ import jax.numpy as jnp
 
 from wikinav_jax.common.files import write_json
 from wikinav_jax.debate.arguments import no_arguments, play, repeat
+from wikinav_jax.debate.classification import quick_figures
 from wikinav_jax.debate.data import labelled_split
 from wikinav_jax.debate.evaluate import debate_claims
 from wikinav_jax.debate.losses import judge_loss, reinforce_loss, square_sum
-from wikinav_jax.debate.measures import quick_figures
+from wikinav_jax.debate.optimizers import AlternatingState
 from wikinav_jax.debate.room import Room
-from wikinav_jax.debate.types import AGENTS, Arguments, DebateGraph, LabelledQueries
+from wikinav_jax.debate.types import AGENTS, Arguments, DebateGraph, LabelledQueries, ask
 from wikinav_jax.training.loop import FitRecord, fit
 from wikinav_jax.training.metrics import MetricWriter
 from wikinav_jax.training.state import TrainState, apply_gradients, step_key
@@ -53,18 +54,18 @@ def make_train_step(
             "judge_alone": no_arguments(graph, batch.queries, walking.path_length),
         }
         if not pretrain:
-            heard["judge"], _ = play(
-                agent, state.params, graph, batch.queries, argue_key, arguing
-            )
+            heard["judge"], _ = play(agent, state.params, graph, batch.queries, argue_key, arguing)
 
         def loss_fn(params: Any) -> tuple[jax.Array, Metrics]:
             total, sums = jnp.zeros(()), {}
             for place, (name, arguments) in enumerate(heard.items()):
-                logits = judge.apply(
-                    {"params": params[name]},
+                logits = ask(
+                    judge,
+                    params[name],
                     batch.queries,
                     arguments,
                     batch.claim,
+                    method="__call__",
                     train=True,
                     rngs={"dropout": jax.random.fold_in(drop_key, place)},
                 )
@@ -86,29 +87,26 @@ def make_train_step(
     def agent_step(
         state: TrainState, batch: LabelledQueries, graph: DebateGraph
     ) -> tuple[TrainState, Metrics]:
-        before = state.opt_state.baseline  # type: ignore[attr-defined]
+        opt_state: AlternatingState = state.opt_state
+        before = opt_state.baseline
         decay = config.entropy_decay ** before.updates.astype(jnp.float32)
         bonus = config.entropy_bonus * decay
 
         def loss_fn(params: Any) -> tuple[jax.Array, Any]:
-            arguments, choices = play(
-                agent, params, graph, batch.queries, step_key(state), arguing
-            )
+            arguments, choices = play(agent, params, graph, batch.queries, step_key(state), arguing)
             rewards, logits = judged(state.params["judge"], batch, arguments)  # [B, A], [B]
             reward = rewards * signs
             mean = _mean_by_agent(reward, batch.weight)
             baseline = jnp.tile(before.mean(), arguing.num_rounds)[None]
             advantage = reward - baseline * config.baseline
-            sums = reinforce_loss(
-                choices.log_prob, choices.entropy, advantage, batch.weight, bonus
-            )
+            sums = reinforce_loss(choices.log_prob, choices.entropy, advantage, batch.weight, bonus)
             return sums["loss_sum"] / jnp.maximum(sums["count"], 1), (sums, mean, logits)
 
         learning = {name: state.params[name] for name in AGENTS}
         gradients, (sums, mean, logits) = jax.grad(loss_fn, has_aux=True)(learning)
         after = apply_gradients(state, gradients, room.optimizer)
         baseline = before.after(mean, config.baseline_decay)
-        after = after.replace(opt_state=after.opt_state._replace(baseline=baseline))  # type: ignore[attr-defined]
+        after = after.replace(opt_state=after.opt_state._replace(baseline=baseline))
         return after, {
             **judge_loss(logits, batch.label, batch.weight),
             **_zeros("loss_walks_sum", "loss_alone_sum", "loss_walks_count", "loss_alone_count"),
@@ -123,12 +121,12 @@ def make_train_step(
     def judged(
         params: Any, batch: LabelledQueries, arguments: Arguments
     ) -> tuple[jax.Array, jax.Array]:
-        bound = {"params": params}
-        weighed = judge.apply(bound, batch.queries, arguments, method="weigh_each")
-        scores = judge.apply(bound, weighed, batch.queries, batch.claim, method="score_each")
+        bound = params
+        weighed = ask(judge, bound, batch.queries, arguments, method="weigh_each")
+        scores = ask(judge, bound, weighed, batch.queries, batch.claim, method="score_each")
         if config.reward == "probability":
             scores = jax.nn.sigmoid(scores)
-        logits = judge.apply(bound, weighed, batch.queries, batch.claim, method="verdict")
+        logits = ask(judge, bound, weighed, batch.queries, batch.claim, method="verdict")
         return jax.lax.stop_gradient((scores, logits))
 
     def train_step(

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import numpy as np
 from flax import struct
 
-Array = jax.Array | np.ndarray
+Array = Any  # np.ndarray on the host, jax.Array on the devices
 Params = Any
 
 PRO, CON = 0, 1
@@ -72,3 +70,8 @@ class Choices(struct.PyTreeNode):
 
     log_prob: Array  # float32 [B, A, T]
     entropy: Array  # float32 [B, A, T], nats, over the actions at hand
+
+
+def ask(module: Any, params: Params, *arguments: Any, method: str, **keywords: Any) -> Any:
+    """A method of a Linen module under `params`."""
+    return module.apply({"params": params}, *arguments, method=method, **keywords)

@@ -1,0 +1,88 @@
+"""Debates over the claims of a knowledge graph: R2D2.
+
+Command:   python -m wikinav_jax.main --config=configs/r2d2.py:fb15k237 --workdir=runs/r2d2
+           (--config.data_dir=DIR if the files are on disk; else they are downloaded)
+Hardware:  2 CPU cores, 8 GB of memory
+
+Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing:
+
+  fb15k237       FB15k-237 with the labelled files that R2D2's authors published
+  wn18rr         WN18RR, likewise
+  codex_s        CoDEx-S with its hard negatives, verified by people
+  hetionet_ctd   a part of Hetionet; which compound treats which disease
+  hetionet_dag   the same; which gene is associated with which disease
+  nations, umls, kinship, countries  small graphs, for a first look
+  folder         any folder of train, valid and test triples: --config.data_dir=DIR
+
+  plus           R2D2+: frozen tables of our own TransE
+  released_code  what the published code does otherwise than the paper
+"""
+
+from collections.abc import Callable
+
+from ml_collections import ConfigDict
+
+from wikinav_jax.debate.config import default_config
+
+
+def get_config(argument: str = "fb15k237") -> ConfigDict:
+    """The config of GRAPH or GRAPH+VARIANT; ValueError lists them."""
+    graph, _, variant = argument.partition("+")
+    if graph not in GRAPHS:
+        raise ValueError(f"graph {graph!r} is not one of {', '.join(GRAPHS)}")
+    if variant and variant not in VARIANTS:
+        raise ValueError(f"variant {variant!r} is not one of {', '.join(VARIANTS)}")
+    config = default_config()
+    config.dataset.name = graph.removesuffix("_ctd").removesuffix("_dag")
+    GRAPHS[graph](config)
+    if variant:
+        VARIANTS[variant](config)
+        config.name = f"r2d2_{variant}"
+    return config
+
+
+def _large(config: ConfigDict) -> None:
+    del config
+
+
+def _wn18rr(config: ConfigDict) -> None:
+    config.train.max_actions = 32  # three edges an entity on average
+
+
+def _dag(config: ConfigDict) -> None:
+    config.dataset.options.task = "dag"
+
+
+def _small(config: ConfigDict) -> None:
+    config.train.num_steps = 2_000
+    config.train.pretrain_steps = 300
+    config.agents.dim = 32
+    config.judge.dim = 32
+    config.judge.hidden_dim = 64
+
+
+def _plus(config: ConfigDict) -> None:
+    config.tables = "transe"
+
+
+def _released_code(config: ConfigDict) -> None:
+    config.compat = "released_code"
+
+
+GRAPHS: dict[str, Callable[[ConfigDict], None]] = {
+    "fb15k237": _large,
+    "wn18rr": _wn18rr,
+    "codex_s": _large,
+    "codex_m": _large,
+    "hetionet_ctd": _large,
+    "hetionet_dag": _dag,
+    "nations": _small,
+    "umls": _small,
+    "kinship": _small,
+    "countries": _small,
+    "folder": _large,
+}
+VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
+    "plus": _plus,
+    "released_code": _released_code,
+}
