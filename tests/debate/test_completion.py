@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -18,8 +15,6 @@ from wikinav_jax.debate.completion import (
 from wikinav_jax.debate.priors import TrainCountPrior
 from wikinav_jax.debate.scores import classify, fit_thresholds
 from wikinav_jax.graph.triples import KnowledgeGraph, from_triples
-
-DATA = Path(os.environ.get("WIKINAV_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def people() -> KnowledgeGraph:
@@ -79,10 +74,8 @@ def test_graphs_without_paper_tasks_have_none():
     ("name", "accuracy", "roc_auc"),
     [("fb15k237", 0.671, 0.703), ("wn18rr", 0.605, 0.529), ("codex_s", 0.666, 0.742)],
 )
-def test_the_prior_on_the_published_labelled_triples(name, accuracy, roc_auc, tmp_path):
-    if not (DATA / "kg").is_dir():
-        pytest.skip(f"no folder {DATA / 'kg'}; name the data with WIKINAV_DATA")
-    graph = load_knowledge_graph(name, data_dir=DATA, cache_dir=tmp_path)
+def test_the_prior_on_the_published_labelled_triples(name, accuracy, roc_auc, real_data, tmp_path):
+    graph = load_knowledge_graph(name, data_dir=real_data, cache_dir=tmp_path)
     prior = TrainCountPrior(graph)
     valid, valid_labels = graph.labelled("valid")
     test, test_labels = graph.labelled("test")
@@ -93,10 +86,8 @@ def test_the_prior_on_the_published_labelled_triples(name, accuracy, roc_auc, tm
 
 
 @pytest.mark.data
-def test_the_paper_tasks_of_the_public_graphs(tmp_path):
-    if not (DATA / "kg").is_dir():
-        pytest.skip(f"no folder {DATA / 'kg'}; name the data with WIKINAV_DATA")
-    graph = load_knowledge_graph("fb15k237", data_dir=DATA, cache_dir=tmp_path)
+def test_the_paper_tasks_of_the_public_graphs(real_data, tmp_path):
+    graph = load_knowledge_graph("fb15k237", data_dir=real_data, cache_dir=tmp_path)
     tasks = {task.name: task for task in paper_tasks(graph)}
     sizes = {name: len(task.queries) for name, task in tasks.items()}
     assert sizes == {"profession": 1311, "nationality": 494, "religion": 127, "ethnicity": 251}
