@@ -49,6 +49,8 @@ def spoken(graph: KnowledgeGraph, triples) -> list[tuple[str, str, str]]:
         {"train.txt": "train", "valid.txt": "valid", "test.txt": "test"},
         {name: f"graph/{name}" for name in BASE},
         {"train.txt": "train_triples.txt", "valid.txt": "valid-set.tsv"},
+        {name: name.upper() for name in BASE},
+        {name: f"labelled test graph/{name}" for name in BASE} | {"README.md": "README.md"},
     ],
 )
 def test_plausible_names_of_the_splits(renamed, tmp_path):
@@ -103,6 +105,13 @@ def test_labels_in_the_split_itself(tmp_path):
     assert (len(triples), labels.tolist()) == (2, [1, 0])
 
 
+def test_labelled_files_instead_of_the_splits(tmp_path):
+    files = {"dev_labelled.tsv": "a\tlikes\tc\t1\n", "test_labelled.tsv": "b\tknows\ta\t1\n"}
+    graph = load(write(tmp_path / "kg", {"train.txt": TRAIN, **files}))
+    assert spoken(graph, graph.test) == [("b", "knows", "a")]
+    assert graph.labelled("valid")[1].tolist() == [1]
+
+
 def test_names_and_descriptions(tmp_path):
     files = {
         "entity_names.tsv": "a\tAnn\tQ1\tsinger from Rome\nb\tBöb\n",
@@ -141,6 +150,7 @@ def test_an_archive_alone_or_in_a_folder(tmp_path):
     source = write(tmp_path / "mygraph", BASE)
     archive = tmp_path / "in" / "mygraph.tar.xz"
     archive.parent.mkdir()
+    (archive.parent / "README.md").write_text("about the graph")
     with tarfile.open(archive, "w:xz") as tar:
         tar.add(source, arcname="mygraph")
     for data_dir in (archive, archive.parent):

@@ -9,7 +9,7 @@
   or `false` in their name or in that of their folder, such as `test_negatives.txt`, `neg_dev.tsv`
   or `negatives/test.txt`.
 - or true and false triples in one file with a fourth column: files with the word `labelled`,
-  `labeled` or `classification`, such as `test_labelled.tsv`.
+  `labeled` or `classification`, such as `test_labelled.tsv`, beside `test.txt` or instead of it.
 - names: `entity_names.tsv`, `entities.tsv`, `entity2text.txt`, `entities.json` and the like, and
   the same for relations: `id TAB name`, or `id TAB name TAB ... TAB description`.
 
@@ -35,6 +35,7 @@ from wikinav_jax.datasets.download import fetch, unpack
 from wikinav_jax.datasets.knowledge_graphs_checks import Policy, read_graph
 from wikinav_jax.datasets.knowledge_graphs_files import (
     classify,
+    place_of,
     read_names,
     read_triples,
 )
@@ -149,13 +150,16 @@ def _unpacked(archive: Path, cache_dir: Path) -> Path:
 
 
 def _single_inside(folder: Path, cache_dir: Path) -> Path:
-    """The folder itself, or what it holds where that is one folder or one archive only."""
-    inside = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
-    if len(inside) == 1 and inside[0].is_dir():
-        return _single_inside(inside[0], cache_dir)
-    if len(inside) == 1 and _archive_stem(inside[0].name) is not None:
-        return _unpacked(inside[0], cache_dir)
-    return folder
+    """The folder itself, or the one folder or archive in it where it holds no training triples."""
+    inside = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    if any(entry.is_file() and place_of(Path(entry.name)) is not None for entry in inside):
+        return folder
+    graphs = [entry for entry in inside if entry.is_dir() or _archive_stem(entry.name) is not None]
+    if len(graphs) != 1:
+        return folder
+    if graphs[0].is_dir():
+        return _single_inside(graphs[0], cache_dir)
+    return _unpacked(graphs[0], cache_dir)
 
 
 def _downloaded(name: str, cache_dir: Path) -> Path:

@@ -25,6 +25,7 @@ _SPLIT_WORDS = {
 _NEGATIVE_WORDS = ("negatives", "negative", "negs", "neg", "false", "corrupted")
 _LABEL_WORDS = ("labelled", "labeled", "labels", "label", "classification")
 _FILLER_WORDS = ("triples", "triple", "hard", "data", "set", "r2d2", "facts", "triplets", "split")
+_KNOWN_WORDS = {*_SPLIT_WORDS, *_NEGATIVE_WORDS, *_LABEL_WORDS, *_FILLER_WORDS}
 _NAME_STEMS = {
     kind: (
         *(f"{kind}{word}" for word in ("names", "name", "labels", "label")),
@@ -190,15 +191,18 @@ def classify(folder: Path) -> FolderFiles:
     """
     found = FolderFiles()
     # Files of the folder come before those of folders in it, which cannot take their place.
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    for path in sorted(files, key=lambda path: (len(path.relative_to(folder).parts), path)):
+    files = [
+        path
+        for pattern in ("*", "*/*")
+        for path in sorted(folder.glob(pattern))
+        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(folder).parts)
+    ]
+    for path in files:
         inner = path.relative_to(folder)
-        if len(inner.parts) > 2 or any(part.startswith(".") for part in inner.parts):
-            continue
         kind = re.sub(r"[^a-z0-9]", "", path.stem.lower())
-        if path.suffix in (*SUFFIXES, ".json") and _claim_names(found, kind, path):
+        if path.suffix.lower() in (*SUFFIXES, ".json") and _claim_names(found, kind, path):
             continue
-        place = _place_of(inner) if path.suffix in SUFFIXES else None
+        place = place_of(inner)
         if place is None or (place[1] == "train" and place[0] != "splits"):
             found.ignored.append(str(inner))
             continue
@@ -213,6 +217,8 @@ def classify(folder: Path) -> FolderFiles:
         else:
             found.ignored.append(str(inner))
     for split in ("train", "valid", "test"):
+        if split not in found.splits and split in found.labelled:
+            found.splits[split] = found.labelled.pop(split)  # its true triples
         if split not in found.splits:
             listed = sorted(str(path.relative_to(folder)) for path in files)[:12]
             also = {"valid": " (or dev.txt, validation.txt)"}.get(split, "")
@@ -235,24 +241,30 @@ def _claim_names(found: FolderFiles, kind: str, path: Path) -> bool:
     return True
 
 
-def _place_of(inner: Path) -> tuple[str, str] | None:
-    """(role, split) that a path's words say, None where they say something else."""
-    words = [
-        word
-        for part in (*inner.parts[:-1], inner.stem if inner.suffix else inner.name)
-        for word in re.split(r"[^a-z0-9]+", part.lower())
-        if word
-    ]
-    splits = [_SPLIT_WORDS[word] for word in words if word in _SPLIT_WORDS]
-    negative = any(word in _NEGATIVE_WORDS for word in words)
-    labelled = any(word in _LABEL_WORDS for word in words)
-    known = (*_SPLIT_WORDS, *_NEGATIVE_WORDS, *_LABEL_WORDS, *_FILLER_WORDS)
-    own = [word for word in re.split(r"[^a-z0-9]+", inner.stem.lower()) if word]
-    if len(splits) != 1 or any(word not in known for word in own):
+def place_of(inner: Path) -> tuple[str, str] | None:
+    """(role, split) that the words of a path say; None where they say something else.
+
+    The folder's name counts only where all its words are known ones, as in `negatives/test.txt`.
+    """
+    if inner.suffix.lower() not in SUFFIXES:
         return None
-    if negative:
-        return "negatives", splits[0]
-    return ("labelled" if labelled else "splits"), splits[0]
+    own = _words(inner.stem)
+    outer = [word for part in inner.parts[:-1] for word in _words(part)]
+    if not all(word in _KNOWN_WORDS for word in outer):
+        outer = []
+    splits = {_SPLIT_WORDS[word] for word in own if word in _SPLIT_WORDS} or {
+        _SPLIT_WORDS[word] for word in outer if word in _SPLIT_WORDS
+    }
+    if len(splits) != 1 or any(word not in _KNOWN_WORDS for word in own):
+        return None
+    words = {*own, *outer}
+    if words.intersection(_NEGATIVE_WORDS):
+        return "negatives", splits.pop()
+    return ("labelled" if words.intersection(_LABEL_WORDS) else "splits"), splits.pop()
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
 
 
 def _clipped(line: str) -> str:
