@@ -5,7 +5,8 @@
 
 Trains every model and seed in a folder of its own under --workdir (finished runs are only read,
 unfinished ones resume), ranks the test triples among all entities, tells the labelled triples
-apart, and completes the relations of the R2D2 paper. Writes results.json (rows), details.json
+apart (MODEL by the log-probability of the object, MODEL_score by the mean score of both
+directions), and completes the relations of the R2D2 paper. Writes results.json (rows), details.json
 (per relation, reliability, seconds) and table.md.
 """
 
@@ -28,6 +29,7 @@ from wikinav_jax.datasets.knowledge_graphs import LOADERS, load_knowledge_graph
 from wikinav_jax.debate.completion import paper_tasks
 from wikinav_jax.debate.embeddings import (
     EmbeddingConfig,
+    log_probabilities,
     preset,
     score_with,
     train_embedding,
@@ -152,8 +154,13 @@ def measure(
             rows += ranking_rows(part, **about, task=f"ranking of {name}")
 
         def score(triples: np.ndarray) -> np.ndarray:
-            return score_with(tables, graph, triples)
+            return log_probabilities(tables, graph, triples)
 
+        # As the models are usually told apart: by the score itself, whatever the query.
+        about_raw = {**about, "method": f"{config.model}_score"}
+        rows += classification(
+            graph, lambda triples: score_with(tables, graph, triples), about_raw
+        )[0]
     more, found = classification(graph, score, about)
     return [*rows, *more, *completion(graph, score, about)], details | found
 

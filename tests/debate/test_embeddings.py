@@ -10,8 +10,11 @@ import pytest
 from wikinav_jax.debate.embeddings import (
     EmbeddingConfig,
     EmbeddingLoss,
+    EmbeddingTables,
+    log_probabilities,
     make_embedding_optimizer,
     make_embedding_step,
+    preset,
     score_with,
     train_embedding,
 )
@@ -248,6 +251,18 @@ def test_a_constant_score_ranks_in_the_middle():
         assert rank == 1 + others / 2
 
 
+@pytest.mark.parametrize("name", ["complex", "transr"])
+def test_probabilities_of_all_objects_add_up_to_one(name):
+    graph = random_graph()
+    params = MODELS[name].init(jax.random.key(0), 30, 6, 4, 1.0)
+    tables = EmbeddingTables(name, {key: np.asarray(value) for key, value in params.items()})
+    for subject, relation in ((3, 1), (7, 5)):  # 5 is an inverse
+        triples = [[subject, relation, o] for o in range(30)]
+        found = log_probabilities(tables, graph, np.array(triples))
+        assert np.exp(found).sum() == pytest.approx(1, rel=1e-4)
+    assert log_probabilities(tables, graph, np.zeros((0, 3))).shape == (0,)
+
+
 def toy_line() -> KnowledgeGraph:
     """Entities in a line, a relation to the next and one to the one after it."""
     facts = [(f"e{i:02}", "next", f"e{i + 1:02}") for i in range(23)]
@@ -318,6 +333,16 @@ def test_a_step_is_traced_once():
         state, metrics = step(state, sampler.batch_at(number, range(2)))
     assert step._cache_size() == 1
     assert np.isfinite(float(metrics["loss_sum"]))
+
+
+def test_presets_are_configs_of_their_model():
+    for name in MODELS:
+        config = preset(name, "fb15k237", seed=3)
+        assert (config.model, config.seed) == (name, 3)
+        assert config.batch_size % MODELS[name].block == 0
+        assert make_embedding_optimizer(config, 10)
+    with pytest.raises(KeyError, match="no embedding model 'rescal'"):
+        preset("rescal")
 
 
 def test_wrong_names_are_refused():

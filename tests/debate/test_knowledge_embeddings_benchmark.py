@@ -47,7 +47,10 @@ def test_from_files_to_table(folder, tmp_path):
     accuracies = [
         row for row in rows if (row.metric, row.decoding) == ("accuracy", "one_threshold")
     ]
-    assert [row.method for row in accuracies] == ["prior_train_count", "distmult", "distmult"]
+    assert [row.method for row in accuracies] == [
+        "prior_train_count",
+        *["distmult_score", "distmult"] * 2,
+    ]
     assert "| prior_train_count (trained here) | –" in text
     assert " ± " in text
     details = json.loads((tmp_path / "work" / "toy" / "details.json").read_text())

@@ -24,7 +24,7 @@ from wikinav_jax.common.suggest import did_you_mean
 from wikinav_jax.debate.completion import as_given
 from wikinav_jax.debate.embeddings_batches import EmbeddingBatch, QuerySampler
 from wikinav_jax.debate.embeddings_models import MODELS, Model, Params, embed, score_triples
-from wikinav_jax.debate.embeddings_ranking import filtered_ranks
+from wikinav_jax.debate.embeddings_ranking import filtered_ranks, log_totals
 from wikinav_jax.graph.triples import KnowledgeGraph
 from wikinav_jax.training.checkpoint import Checkpointer
 from wikinav_jax.training.loop import FitRecord, fit
@@ -304,12 +304,33 @@ def _probe(graph: KnowledgeGraph, count: int) -> np.ndarray:
 
 def score_with(tables: EmbeddingTables, graph: KnowledgeGraph, triples: np.ndarray) -> np.ndarray:
     """Scores of int32 [n, 3] triples: the mean of both directions, float32 [n]."""
+    both = graph.with_inverses(as_given(graph, triples))
+    return _scores(tables, both).reshape(2, -1).mean(axis=0)
+
+
+def log_probabilities(
+    tables: EmbeddingTables, graph: KnowledgeGraph, triples: np.ndarray
+) -> np.ndarray:
+    """log p(o | s, p) of int32 [n, 3] triples among all entities, float32 [n].
+
+    What the loss trains. Scores of one query compare with each other only; these compare between
+    queries too, and so tell labelled triples apart better (`benchmarks.knowledge_embeddings`).
+    """
+    triples = np.asarray(triples, np.int32).reshape(-1, 3)
+    if not len(triples):
+        return np.zeros(0, np.float32)
+    params: Any = tables.params
+    queries, place = np.unique(triples[:, :2], axis=0, return_inverse=True)
+    totals = log_totals(MODELS[tables.model], params, queries[:, 0], queries[:, 1])
+    return _scores(tables, triples) - totals[place]
+
+
+def _scores(tables: EmbeddingTables, triples: np.ndarray) -> np.ndarray:
     params: Any = tables.params
     score = jax.jit(functools.partial(score_triples, MODELS[tables.model]))
-    both = graph.with_inverses(as_given(graph, triples))
-    found = np.zeros(len(both), np.float32)
-    for start in range(0, len(both), _TRIPLES_PER_CALL):
-        part = both[start : start + _TRIPLES_PER_CALL]
+    found = np.zeros(len(triples), np.float32)
+    for start in range(0, len(triples), _TRIPLES_PER_CALL):
+        part = triples[start : start + _TRIPLES_PER_CALL]
         padded = np.pad(part, ((0, _TRIPLES_PER_CALL - len(part)), (0, 0)))
         found[start : start + len(part)] = np.asarray(score(params, padded))[: len(part)]
-    return found.reshape(2, -1).mean(axis=0)
+    return found

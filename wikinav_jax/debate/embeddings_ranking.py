@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -44,6 +45,50 @@ def _ranks(
     return 1 + above + (equal - 1) / 2
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def _log_totals(model: Model, params: Params, subject: jax.Array, relation: jax.Array) -> jax.Array:
+    scores = model.cross(params, embed(params, subject, relation), params["entity"])
+    return jax.nn.logsumexp(scores, axis=1)
+
+
+def log_totals(
+    model: Model,
+    params: Params,
+    subject: np.ndarray,
+    relation: np.ndarray,
+    *,
+    batch_size: int = 512,
+) -> np.ndarray:
+    """log of the summed exponentials of all entities' scores, for int32 [n] queries, float32 [n].
+
+    A score less this is the log-probability of an entity as the answer.
+    """
+    totals = np.zeros(len(subject), np.float32)
+    for chosen, padded in _batches(relation, model.block, batch_size):
+        found = _log_totals(model, params, subject[padded], relation[padded])
+        totals[chosen] = np.asarray(found)[: len(chosen)]
+    return totals
+
+
+def _batches(
+    relation: np.ndarray, block: int, batch_size: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(queries of a batch, the same padded to the batch size) in runs of one relation.
+
+    Queries may come more than once, where a run was filled up.
+    """
+    if not len(relation):
+        return
+    batch_size = -(-batch_size // block) * block
+    order = np.argsort(relation, kind="stable")
+    runs = runs_of(relation[order], block)
+    # Empty places repeat the first query of their run; after the end the last query is repeated.
+    places = order[np.where(runs < 0, runs[:, :1], runs).ravel()]
+    for start in progress(range(0, len(places), batch_size), desc="Scoring", unit="batch"):
+        chosen = places[start : start + batch_size]
+        yield chosen, np.concatenate([chosen, np.repeat(chosen[-1:], batch_size - len(chosen))])
+
+
 def filtered_ranks(
     model: Model,
     params: Params,
@@ -69,17 +114,8 @@ def filtered_ranks(
     """
     queries = np.asarray(queries, np.int32).reshape(-1, 3)
     ranks = np.zeros(len(queries))
-    block = model.block
-    batch_size = -(-batch_size // block) * block
-    order = np.argsort(queries[:, 1], kind="stable")
-    runs = runs_of(queries[order, 1], block) if len(order) else np.zeros((0, block), int)
-    # Empty places repeat the first query of their run.
-    places = np.where(runs < 0, runs[:, :1], runs).ravel()
-    for start in progress(range(0, len(places), batch_size), desc="Ranking", unit="batch"):
-        chosen = places[start : start + batch_size]
-        padded = np.concatenate([chosen, np.repeat(chosen[-1:], batch_size - len(chosen))])
-        # A run must stay whole: the padding after the end repeats the last relation.
-        subject, relation, target = queries[order[padded]].T
+    for chosen, padded in _batches(queries[:, 1], model.block, batch_size):
+        subject, relation, target = queries[padded].T
         row, objects = known.of_many(subject, relation)
         capacity = -(-max(len(row), 1) // _CAPACITY) * _CAPACITY
         fill = (0, capacity - len(row))
@@ -89,8 +125,8 @@ def filtered_ranks(
             subject,
             relation,
             target,
-            np.pad(row.astype(np.int32), fill, constant_values=batch_size),
+            np.pad(row.astype(np.int32), fill, constant_values=len(padded)),
             np.pad(objects, fill),
         )
-        ranks[order[chosen]] = np.asarray(found)[: len(chosen)]
+        ranks[chosen] = np.asarray(found)[: len(chosen)]
     return ranks
