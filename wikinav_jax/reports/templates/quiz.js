@@ -1,7 +1,7 @@
 "use strict";
 // One claim at a time; the score at the end. Nothing leaves the page but a file that is saved.
 (() => {
-  const form = document.getElementById("quiz");
+  const form = document.getElementById("quiz-votes");
   if (!form) return;
   const claims = [...form.querySelectorAll(".claim")];
   const controls = document.getElementById("quiz-controls");
