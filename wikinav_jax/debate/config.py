@@ -106,11 +106,14 @@ def default_config() -> ConfigDict:
     config.evaluate.checkpoint = "best"  # by validation accuracy, or "last"
     config.evaluate.baselines = True  # prior, judges without agents, silenced agents
     config.evaluate.embeddings = ()  # names of embedding models to train and compare with
-    config.evaluate.stack = False  # also fit all scores together on the validation labels
+    config.evaluate.stack = False  # beyond the paper: all scores together, see others.stack
     config.evaluate.example_debates = 6  # in the report
 
     config.completion = ConfigDict()
-    config.completion.relations = ()  # ids or names to complete; none: no completion
+    config.completion.enabled = False  # rank candidates on the paper's relations, where it has any
+    config.completion.rollouts = 5  # debates of a candidate
+    config.completion.max_queries = 200  # of a relation, drawn by the seed; 0: all
+    config.completion.all_entities = 0  # test triples to rank among all entities; slow
 
     config.explain = ConfigDict()
     config.explain.triple = ""  # SUBJECT|RELATION|OBJECT, names or ids
@@ -182,5 +185,8 @@ def check_config(config: ConfigDict) -> None:
         check_range(f"evaluate.{field}", config.evaluate[field], 1)
     check_range("evaluate.max_queries", config.evaluate.max_queries, 0)
     check_range("evaluate.example_debates", config.evaluate.example_debates, 0)
+    check_range("completion.rollouts", config.completion.rollouts, 1)
+    check_range("completion.max_queries", config.completion.max_queries, 0)
+    check_range("completion.all_entities", config.completion.all_entities, 0)
     check_range("quiz.claims", config.quiz.claims, 1)
     check_range("quiz.arguments", config.quiz.arguments, 1)

@@ -15,6 +15,7 @@ from wikinav_jax.common.config import ConfigError
 from wikinav_jax.common.files import read_json, write_json
 from wikinav_jax.datasets.knowledge_graphs import load_knowledge_graph
 from wikinav_jax.debate.classification import Scored, details
+from wikinav_jax.debate.complete import completion_rows
 from wikinav_jax.debate.config import apply_compat, check_config
 from wikinav_jax.debate.data import Labelled, cache_folder, first_process_first, labelled_split
 from wikinav_jax.debate.evaluate import Debated, debate_claims, mean_probability
@@ -93,6 +94,8 @@ def evaluate_run(room: Room, facts: Facts) -> None:
     scored = score_all(room, state, valid, test)
     ours = scored[0]
     rows = [row for item in scored for row in item.rows(dataset=room.kg.name, seed=config.seed)]
+    if config.completion.enabled:
+        rows += completion_rows(room, state.params)
     debates = _examples(room, state, test, ours)
     if not room.is_first:
         return
@@ -106,7 +109,7 @@ def evaluate_run(room: Room, facts: Facts) -> None:
     write_json(room.workdir / "classification.json", details(room.kg, ours))
     write_json(room.workdir / "facts.json", facts)
     page = write_report(room.workdir)
-    for metric in ("accuracy", "roc_auc"):
+    for metric in ("accuracy", "roc_auc", "mrr"):
         if any(row.metric == metric for row in merged):
             color = sys.stdout.isatty()
             print(results_table(merged, metric=metric, style="terminal", color=color), end="\n\n")
@@ -149,7 +152,12 @@ def score_all(room: Room, state: TrainState, valid: Labelled, test: Labelled) ->
         parts = embedding_scores(room.kg, config, model, [valid.triples, test.triples])
         found.append(scored(model, *parts, probability=False))
     if config.evaluate.stack:
-        found.append(stack(f"{config.name}_stacked", room.kg, found, seed=config.seed))
+        # What the others reach without a debate tells what the debate adds.
+        others = [item for item in found if not item.method.startswith(config.name)]
+        together = stack(f"{config.name}_stacked", room.kg, found, seed=config.seed)
+        if others:
+            found.append(stack("prior_and_others_stacked", room.kg, others, seed=config.seed))
+        found.append(together)
     return found
 
 
