@@ -250,9 +250,9 @@ def main(argv: Sequence[str] | None = None) -> str:
     for model in models:
         # Counting has no randomness.
         for seed in map(int, args.seeds.split(",") if model != "prior" else ["0"]):
-            config = None if model == "prior" else preset(model, graph.name, seed=seed)
+            config = None if model == "prior" else preset(model, seed=seed)
             if config is not None and args.epochs:
-                config = dataclasses.replace(config, epochs=args.epochs)
+                config = dataclasses.replace(config, epochs=args.epochs, min_steps=0)
             found, more = measure(graph, config, seed, workdir)
             rows += found
             details.append(more)

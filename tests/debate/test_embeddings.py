@@ -312,6 +312,11 @@ def test_a_finished_run_is_read_and_another_is_refused(tmp_path):
         train_embedding(graph, EmbeddingConfig("transe", dim=4, epochs=2, batch_size=16), tmp_path)
 
 
+def test_a_small_graph_is_passed_over_more_often(tmp_path):
+    config = EmbeddingConfig("transe", dim=4, epochs=1, batch_size=16, min_steps=37)
+    assert train_embedding(random_graph(), config, tmp_path)[1].end_step == 37
+
+
 def test_the_same_seed_gives_the_same_tables(tmp_path):
     graph = random_graph()
     found = []
@@ -337,7 +342,7 @@ def test_a_step_is_traced_once():
 
 def test_presets_are_configs_of_their_model():
     for name in MODELS:
-        config = preset(name, "fb15k237", seed=3)
+        config = preset(name, seed=3)
         assert (config.model, config.seed) == (name, 3)
         assert config.batch_size % MODELS[name].block == 0
         assert make_embedding_optimizer(config, 10)

@@ -44,6 +44,7 @@ class EmbeddingConfig:
     model: str  # a key of MODELS
     dim: int = 256  # numbers per entity; ComplEx and SimplE have two halves of dim / 2
     epochs: int = 30  # passes over all training triples and their inverses
+    min_steps: int = 0  # at least so many updates: small graphs are passed over more often
     batch_size: int = 1024  # rows, see QuerySampler
     num_negatives: int = 2048  # entities that a batch's queries share; 0: all
     optimizer: str = "adagrad"  # or "adam"
@@ -65,7 +66,8 @@ class EmbeddingConfig:
                 raise ValueError(f"{field}={getattr(self, field)} must be at least 1")
 
 
-# Found on validation triples of FB15k-237 within a few runs each; other graphs differ below.
+_MIN_STEPS = 2_000
+# Chosen on validation triples of FB15k-237, within a few runs each.
 _PRESETS: dict[str, dict[str, Any]] = {
     "transe": {
         "dim": 128,
@@ -99,16 +101,10 @@ _PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 
-# What differs on a graph: small ones need more passes and can afford all entities as negatives.
-_FOR_GRAPH: dict[str, dict[str, dict[str, Any]]] = {}
 
-
-def preset(model: str, dataset: str = "", *, seed: int = 0) -> EmbeddingConfig:
-    """Settings that do well for a model on a graph, by its name; KeyError for another model."""
-    changes = _PRESETS.get(model, {})
-    return EmbeddingConfig(
-        model, **{**changes, **_FOR_GRAPH.get(dataset, {}).get(model, {})}, seed=seed
-    )
+def preset(model: str, *, seed: int = 0) -> EmbeddingConfig:
+    """Settings that do well for a model; KeyError for an unknown one."""
+    return EmbeddingConfig(model, **_PRESETS.get(model, {}), min_steps=_MIN_STEPS, seed=seed)
 
 
 class EmbeddingTables(NamedTuple):
@@ -248,7 +244,7 @@ def train_embedding(
         block=model.block,
         seed=config.seed,
     )
-    num_steps = config.epochs * sampler.steps_per_epoch
+    num_steps = max(config.epochs * sampler.steps_per_epoch, config.min_steps)
     optimizer = make_embedding_optimizer(config, num_steps)
     init_key, train_key = jax.random.split(jax.random.key(config.seed))
     params = model.init(
