@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tarfile
 from pathlib import Path
 
 import pytest
 
+from wikinav_jax.datasets import knowledge_graphs
 from wikinav_jax.datasets.knowledge_graphs import (
     LOADERS,
     contents_of,
@@ -301,6 +303,28 @@ def test_a_named_graph_is_found_beside_others_and_in_kg(tmp_path):
     graph = load_knowledge_graph("nations", data_dir=tmp_path / "data", cache_dir=tmp_path)
     assert graph.name == "nations"
     assert any("is not the public release" in note for note in graph.notes)
+
+
+def test_what_is_downloaded_is_checked(tmp_path, monkeypatch):
+    """The publisher's archive is unpacked and used only if its triples are those we know."""
+    source = write(tmp_path / "files", BASE)
+
+    def fetch(url: str, destination: Path, *, sha256: str | None) -> Path:
+        assert url.endswith("/FB15k-237.tar.gz")
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(destination, "w:gz") as tar:
+            for name in BASE:
+                tar.add(source / name, arcname=name)
+        return destination
+
+    monkeypatch.setattr(knowledge_graphs, "fetch", fetch)
+    with pytest.raises(ValueError, match="is not the release that this package knows"):
+        load_knowledge_graph("fb15k237", cache_dir=tmp_path / "cache")
+    expected = contents_of(load(source))
+    known = dataclasses.replace(SOURCES["fb15k237"], contents=expected)
+    monkeypatch.setitem(SOURCES, "fb15k237", known)
+    graph = load_knowledge_graph("fb15k237", cache_dir=tmp_path / "cache")
+    assert (graph.name, len(graph.train), graph.notes) == ("fb15k237", 3, ())
 
 
 def test_short_names_of_freebase_relations():
