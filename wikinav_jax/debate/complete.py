@@ -9,6 +9,7 @@ Axes: Q queries, M candidates of all queries, flat.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from wikinav_jax.debate.priors import TrainCountPrior
 from wikinav_jax.debate.room import Room
 from wikinav_jax.debate.scores import ranking_rows
 from wikinav_jax.debate.types import Params
+from wikinav_jax.debate.walker import Walker
 from wikinav_jax.graph.triples import KnowledgeGraph
 from wikinav_jax.reports.results import Row
 
@@ -75,7 +77,15 @@ def completion_rows(room: Room, params: Params) -> list[Row]:
         scorers[model] = lambda triples, model=model: embedding_scores(  # type: ignore[misc]
             kg, config, model, [triples]
         )[0]
-    return rank_by(tasks, scorers, kg, seed=config.seed)
+    rows = rank_by(tasks, scorers, kg, seed=config.seed)
+    if config.walker.enabled and tasks:
+        walker = Walker(room)
+        walking = walker.train()
+        for task in tasks:
+            ends = walker.candidate_scores(walking, task, config.walker.rollouts)
+            about = _about(kg, task, "minerva", config.seed)
+            rows += ranking_rows(task.ranks(ends), **about)
+    return rows
 
 
 def rank_by(
@@ -91,13 +101,17 @@ def rank_by(
         # The prior counts in the direction that is asked; claims are debated as they are given.
         for method, scorer in scorers.items():
             asked = task.candidates if method == "prior" else as_given(kg, task.candidates)
-            rows += ranking_rows(
-                task.ranks(scorer(asked)),
-                system="debate",
-                dataset=kg.name,
-                split="test",
-                task=f"completion_{task.name.replace(' ', '_')}",
-                method=method,
-                seed=seed,
-            )
+            ranks = task.ranks(scorer(asked))
+            rows += ranking_rows(ranks, **_about(kg, task, method, seed))
     return rows
+
+
+def _about(kg: KnowledgeGraph, task: CompletionTask, method: str, seed: int) -> dict[str, Any]:
+    return {
+        "system": "debate",
+        "dataset": kg.name,
+        "split": "test",
+        "task": f"completion_{task.name.replace(' ', '_')}",
+        "method": method,
+        "seed": seed,
+    }

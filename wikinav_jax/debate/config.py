@@ -115,6 +115,11 @@ def default_config() -> ConfigDict:
     config.completion.max_queries = 200  # of a relation, drawn by the seed; 0: all
     config.completion.all_entities = 0  # test triples to rank among all entities; slow
 
+    config.walker = ConfigDict()
+    config.walker.enabled = False  # also train a single walker for completion, as MINERVA
+    config.walker.num_steps = 2_000  # updates
+    config.walker.rollouts = 100  # walks of a query, whose ends rank the candidates
+
     config.explain = ConfigDict()
     config.explain.triple = ""  # SUBJECT|RELATION|OBJECT, names or ids
 
@@ -188,5 +193,7 @@ def check_config(config: ConfigDict) -> None:
     check_range("completion.rollouts", config.completion.rollouts, 1)
     check_range("completion.max_queries", config.completion.max_queries, 0)
     check_range("completion.all_entities", config.completion.all_entities, 0)
+    for field in ("num_steps", "rollouts"):
+        check_range(f"walker.{field}", config.walker[field], 1)
     check_range("quiz.claims", config.quiz.claims, 1)
     check_range("quiz.arguments", config.quiz.arguments, 1)

@@ -55,7 +55,7 @@ def is_hidden(
     leave to be seen of the claim.
     """
     subject, p, o = queries.subject, queries.relation, queries.object
-    inverse = p + graph.num_relations
+    inverse = jnp.where(p < graph.num_relations, p + graph.num_relations, p - graph.num_relations)
     if rule == "answers":
         forward = (node == subject) & (relation == p)
         return forward | ((entity == subject) & (relation == inverse))

@@ -110,15 +110,15 @@ def debate_claims(
     for number in bar:
         rows = slice(number * room.mesh.size * size, (number + 1) * room.mesh.size * size)
         place = np.arange(number * room.mesh.size, (number + 1) * room.mesh.size, dtype=np.int32)
-        queries = _spread(room.mesh, as_queries(padded[rows]))
-        found = program(needed, room.graph, queries, _spread(room.mesh, place), key)
+        queries = spread(room.mesh, as_queries(padded[rows]))
+        found = program(needed, room.graph, queries, spread(room.mesh, place), key)
         parts.append(jax.device_get(found))
     whole = jax.tree.map(lambda *leaves: np.concatenate(leaves)[: len(triples)], *parts)
     verdicts, arguments = whole
     return Debated(verdicts, arguments)
 
 
-def _spread(mesh: Mesh, tree: Any) -> Any:
+def spread(mesh: Mesh, tree: Any) -> Any:
     """Axis 0 split over the devices; every process holds the whole and gives its devices theirs."""
     return jax.tree.map(
         lambda leaf: jax.make_array_from_callback(

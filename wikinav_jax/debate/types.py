@@ -45,7 +45,7 @@ class Queries(struct.PyTreeNode):
     """Claims (subject, relation, object)."""
 
     subject: Array  # int32 [Q]
-    relation: Array  # int32 [Q], below R
+    relation: Array  # int32 [Q], below R; a walker may be asked backwards, p + R
     object: Array  # int32 [Q]
 
 
