@@ -83,6 +83,9 @@ TINY = {
     "evaluate.rollouts": 3,
     "evaluate.queries": 4,
     "evaluate.example_debates": 2,
+    "evaluate.embeddings": (),
+    "evaluate.stack": False,
+    "embedding.epochs": 1,
     "quiz.claims": 4,
 }
 

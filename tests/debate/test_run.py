@@ -15,6 +15,8 @@ from tests.debate.graphs import TINY, make_graph, write_folder
 from tests.harness import finish, free_port, kill_hard, run_python, start_python, wait_until
 from wikinav_jax.datasets.knowledge_graphs import load_knowledge_graph
 from wikinav_jax.debate import run as room
+from wikinav_jax.debate.config import check_config
+from wikinav_jax.debate.others import frozen_tables
 from wikinav_jax.debate.room import Room
 from wikinav_jax.reports.results import read_results
 
@@ -211,6 +213,42 @@ def test_a_workdir_of_another_run_is_refused_untouched(places, trained: Path):
     with pytest.raises(ValueError, match=r"judge\.hidden_dim: 8 -> 9"):
         room.run(other, trained, "train")
     assert (trained / "config.json").read_bytes() == before
+
+
+def test_r2d2_plus_stands_on_our_own_transe_and_all_scores_are_stacked(places, tmp_path: Path):
+    changes = {
+        "tables": "transe",
+        "evaluate.embeddings": ("distmult",),
+        "evaluate.stack": True,
+        "train.num_steps": 4,
+        "train.pretrain_steps": 2,
+        "train.phase_steps": 1,
+    }
+    config = make_config(places, **changes)
+    room.run(config, tmp_path / "plus", "train")
+    rows = read_results(tmp_path / "plus" / "results.json")
+    methods = {row.method for row in rows}
+    assert {"distmult", "r2d2_stacked", "prior_and_others_stacked"} <= methods
+    kg = load_knowledge_graph("folder", data_dir=places["data"], cache_dir=places["cache"])
+    entity, relation = frozen_tables(kg, config)
+    assert relation.shape == (2 * kg.num_relations + 2, 4)
+    state = Room(config, tmp_path / "plus", kg, (entity, relation)).restore()
+    for learner in state.params.values():  # frozen: training left them as they came
+        np.testing.assert_array_equal(learner["entity"], entity)
+        np.testing.assert_array_equal(learner["relation"], relation)
+
+
+def test_every_variant_of_the_config_can_be_made():
+    module = runpy.run_path(str(CONFIG))
+    for graph in module["GRAPHS"]:
+        check_config(module["get_config"](graph))
+    for variant in module["VARIANTS"]:
+        config = module["get_config"](f"fb15k237+{variant}")
+        check_config(config)
+        assert config.name == f"r2d2_{variant}"
+    for argument in ("fb15k", "fb15k237+minus"):
+        with pytest.raises(ValueError, match="is not one of"):
+            module["get_config"](argument)
 
 
 def test_evaluating_before_training_says_so(places, tmp_path: Path):

@@ -71,8 +71,8 @@ def default_config() -> ConfigDict:
     config.tables = "learned"  # or "transe": frozen tables, trained here first (R2D2+)
 
     config.embedding = ConfigDict()  # models of evaluate.embeddings
-    config.embedding.dim = 128  # numbers of an entity
-    config.embedding.epochs = 30  # passes over the facts and their inverses
+    config.embedding.dim = 0  # numbers of an entity; 0: as the model was tuned
+    config.embedding.epochs = 0  # passes over the facts and their inverses; 0: likewise
 
     config.train = ConfigDict()
     config.train.num_steps = 6_000  # updates, pretraining and both phases counted

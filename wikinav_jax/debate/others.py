@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +13,8 @@ from wikinav_jax.common.files import fingerprint
 from wikinav_jax.debate.classification import Scored
 from wikinav_jax.debate.data import cache_folder
 from wikinav_jax.debate.embeddings import (
-    EmbeddingConfig,
     EmbeddingTables,
+    preset,
     score_with,
     train_embedding,
 )
@@ -21,10 +22,12 @@ from wikinav_jax.graph.triples import KnowledgeGraph
 
 
 def train_tables(kg: KnowledgeGraph, config: ConfigDict, model: str, dim: int) -> EmbeddingTables:
-    """An embedding model of the graph, from the cache or trained into it."""
-    settings = EmbeddingConfig(
-        model=model, dim=dim, seed=config.seed, epochs=config.embedding.epochs
-    )
+    """An embedding model of the graph, from the cache or trained into it; `dim` 0: as tuned."""
+    settings = preset(model, seed=config.seed)
+    if dim:
+        settings = dataclasses.replace(settings, dim=dim)
+    if config.embedding.epochs:
+        settings = dataclasses.replace(settings, epochs=config.embedding.epochs, min_steps=0)
     facts = np.ascontiguousarray(kg.train).tobytes().hex()
     key = fingerprint({**vars(settings), "graph": kg.name, "facts": fingerprint(facts)})
     tables, _ = train_embedding(
