@@ -79,13 +79,15 @@ def open_knowledge_graph(path: str | Path) -> KnowledgeGraph:
         for name in (*_SPLITS, *_LABELLED)
         if f"{name}.npy" in files
     }
-    labelled = {
+    labelled: dict[str, Any] = {
         f"{split}_labelled": (arrays[f"{split}_labelled"], arrays[f"{split}_labels"])
         for split in ("valid", "test")
         if f"{split}_labelled" in arrays
     }
     return from_arrays(
-        *(arrays[split] for split in _SPLITS),
+        arrays["train"],
+        arrays["valid"],
+        arrays["test"],
         **labelled,
         **read_json(path / "texts.json"),
         name=meta["name"],
