@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.reports.debates import make_debate
+from wikinav_jax.reports.calibration import parse_calibration
 from wikinav_jax.reports.debate_view import format_debate, percent, view_debate
 from wikinav_jax.reports.debates import parse_debate, readable_debates
 from wikinav_jax.reports.page import write_debates_page, write_quiz_page, write_report
@@ -83,6 +84,46 @@ def test_the_report_shows_debates(tmp_path: Path):
     assert html.count('<details class="debate ') == 3
     assert "is true: the judge is wrong" in html
     assert "walks.json is not there" not in html
+
+
+CALIBRATION = {
+    "method": "r2d2",
+    "threshold": 0.5,
+    "relations": [{"relation": "citizen of", "claims": 30, "accuracy": 0.8, "roc_auc": None}],
+    "reliability": [
+        {"probability": 0.1, "true": 0.2, "claims": 9},
+        {"probability": 0.9, "true": 0.75, "claims": 21},
+    ],
+}
+
+
+def test_the_report_shows_calibration(tmp_path: Path):
+    (tmp_path / "classification.json").write_text(json.dumps(CALIBRATION))
+    html = write_report(tmp_path).read_text()
+    assert 'id="calibration"' in html
+    assert html.count("<circle class") == 2
+    assert 'cx="270.0" cy="75.0"' in html  # said 0.9, true 0.75
+    assert "citizen of" in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"threshold": None}, "threshold=None must be a finite number"),
+        ({"relations": [{"relation": 3}]}, r"relations\[0\]\.relation=3"),
+        (
+            {"reliability": [{"probability": 2, "true": 0, "claims": 1}]},
+            r"reliability\[0\]\.probability=2.0 must lie",
+        ),
+        ({"reliability": [{"probability": 0, "true": 0, "claims": 0}]}, "claims=0"),
+        ({"reliability": {}}, "reliability must be a list"),
+    ],
+)
+def test_calibration_that_cannot_be_is_named(changes, message, tmp_path: Path):
+    with pytest.raises(ValueError, match=message):
+        parse_calibration({**CALIBRATION, **changes})
+    (tmp_path / "classification.json").write_text(json.dumps({**CALIBRATION, **changes}))
+    assert "classification.json could not be read" in write_report(tmp_path).read_text()
 
 
 def test_a_page_escapes_what_the_graph_says(tmp_path: Path):

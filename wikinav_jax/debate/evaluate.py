@@ -90,7 +90,7 @@ def debate_claims(
     triples = np.asarray(triples, np.int32)
     if triples.ndim != 2 or triples.shape[1] != 3 or not len(triples):
         raise ValueError(f"triples have the shape {list(triples.shape)}; it must be [n, 3], n > 0")
-    size = min(room.config.evaluate.queries, -(-len(triples) // room.mesh.size))
+    size = min(room.config.evaluate.queries, len(triples))
     policy = {"agents": "all", "walks": "uniform", "alone": "alone"}[hearing]
     rules = room.rules(policy=policy, training=False)
     if greedy:

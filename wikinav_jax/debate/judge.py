@@ -105,15 +105,14 @@ class Judge(nn.Module):
         total = jnp.einsum("bah,a->bh", weighed, heard)
         if self.aggregate == "mean":
             total = total / jnp.maximum(heard.sum(), 1.0)
-        return self.decide(self._classify(total, queries, claim))[:, 0]
+        return self._classify(total, self._beside(queries, claim))
 
     def score_each(
         self, weighed: jax.Array, queries: Queries, claim: jax.Array | None = None
     ) -> jax.Array:
         """The judge's score of each argument alone, float32 [B, A]: the agents' rewards."""
-        count = weighed.shape[1]
-        logits = [self.verdict(weighed[:, i : i + 1], queries, claim) for i in range(count)]
-        return jnp.stack(logits, axis=1)
+        beside = self._beside(queries, claim)
+        return self._classify(weighed, None if beside is None else beside[:, None])
 
     def tables(self) -> tuple[jax.Array, jax.Array]:
         """The entity table [N, d] and the relation table [2R + 2, d]."""
@@ -121,16 +120,24 @@ class Judge(nn.Module):
             return jax.lax.stop_gradient(self.entity), jax.lax.stop_gradient(self.relation)
         return self.entity, self.relation
 
-    def _classify(self, total: jax.Array, queries: Queries, claim: jax.Array | None) -> jax.Array:
+    def _classify(self, total: jax.Array, beside: jax.Array | None) -> jax.Array:
+        """Logits [...] of what was heard, float32 [..., hidden]."""
         hidden = self.weigh(total)
+        if beside is not None:
+            hidden = hidden + beside
+        return self.decide(nn.relu(hidden))[..., 0]
+
+    def _beside(self, queries: Queries, claim: jax.Array | None) -> jax.Array | None:
+        """What the judge knows beside the arguments, float32 [B, hidden]; None in the paper."""
+        found = []
         if self.sees_subject:
             entity, relation = self.tables()
             s, p = entity[queries.subject], relation[queries.relation]
             o = entity[queries.object]
             triple = jnp.concatenate([s, p, o, s * o, s * p * o], axis=1)
-            hidden = hidden + self.weigh_subject(nn.relu(self.read_subject(triple)))
+            found.append(self.weigh_subject(nn.relu(self.read_subject(triple))))
         if self.num_claim_features:
             if claim is None:
                 raise ValueError("this judge reads features of the claim; none were given")
-            hidden = hidden + self.weigh_features(nn.relu(self.read_features(claim)))
-        return nn.relu(hidden)
+            found.append(self.weigh_features(nn.relu(self.read_features(claim))))
+        return sum(found[1:], start=found[0]) if found else None

@@ -39,22 +39,26 @@ def make_train_step(
     """The pure step: the phase follows from the state's step."""
     config = room.config.train
     judge, agent = room.judge, room.agent
+    fixed = ("entity", "relation") if judge.frozen else ()  # no penalty moves what is given
     walking = room.rules(policy="uniform", training=True)
     arguing = room.rules(policy="window", training=True)
     signs = jnp.tile(jnp.array([1.0, -1.0]), arguing.num_rounds)[None]  # of pro's rewards, con's
 
     def judge_step(
-        state: TrainState, batch: LabelledQueries, graph: DebateGraph, *, pretrain: bool
+        state: TrainState, batch: LabelledQueries, graph: DebateGraph, phase: jax.Array
     ) -> tuple[TrainState, Metrics]:
         walk_key, argue_key, drop_key = (step_key(state, stream) for stream in range(3))
         walks, _ = play(agent, {}, graph, batch.queries, walk_key, walking)
+        argued = jax.lax.cond(
+            phase == PRETRAIN,
+            lambda: walks,
+            lambda: play(agent, state.params, graph, batch.queries, argue_key, arguing)[0],
+        )
         heard = {
-            "judge": walks,
+            "judge": argued,
             "judge_walks": walks,
             "judge_alone": no_arguments(graph, batch.queries, walking.path_length),
         }
-        if not pretrain:
-            heard["judge"], _ = play(agent, state.params, graph, batch.queries, argue_key, arguing)
 
         def loss_fn(params: Any) -> tuple[jax.Array, Metrics]:
             total, sums = jnp.zeros(()), {}
@@ -70,7 +74,7 @@ def make_train_step(
                     rngs={"dropout": jax.random.fold_in(drop_key, place)},
                 )
                 sums[name] = judge_loss(logits, batch.label, batch.weight)
-                penalty = 0.5 * config.l2 * square_sum(params[name])
+                penalty = 0.5 * config.l2 * square_sum(params[name], leave_out=fixed)
                 total += sums[name]["loss_sum"] / jnp.maximum(sums[name]["count"], 1) + penalty
             return total, {
                 **sums["judge"],
@@ -135,14 +139,11 @@ def make_train_step(
         # [S, Q, …] -> [S x Q x rollouts, …]
         flat = jax.tree.map(_merge_shards, batch)
         debates = repeat(flat, config.rollouts)
-        return jax.lax.switch(
-            phase_of(state.step, config.pretrain_steps, config.phase_steps),
-            (
-                lambda state: judge_step(state, debates, graph, pretrain=True),
-                lambda state: judge_step(state, debates, graph, pretrain=False),
-                lambda state: agent_step(state, debates, graph),
-            ),
-            state,
+        phase = phase_of(state.step, config.pretrain_steps, config.phase_steps)
+        return jax.lax.cond(
+            phase == AGENT,
+            lambda: agent_step(state, debates, graph),
+            lambda: judge_step(state, debates, graph, phase),
         )
 
     return train_step

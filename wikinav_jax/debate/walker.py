@@ -157,7 +157,7 @@ class Walker:
     def walk_ends(self, params: Params, triples: np.ndarray, rollouts: int) -> np.ndarray:
         """Where each query's walks end, int32 [Q, R]; every edge may be chosen."""
         room = self.room
-        size = min(room.config.evaluate.queries, -(-len(triples) // room.mesh.size))
+        size = min(room.config.evaluate.queries, len(triples))
         program = _program(room.mesh, self.agent, self.rules("all"), rollouts)
         rows = room.mesh.size * size
         rounds = -(-len(triples) // rows)

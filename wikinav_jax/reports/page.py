@@ -153,6 +153,15 @@ def _debates_html(debates: Iterable[Debate]) -> Markup | None:
     return _render("debates.html", views=views, opened=2) if views else None
 
 
+def calibration_section(run: RunFiles) -> Markup | None:
+    """How far the judge's probabilities can be trusted, and its figures per relation."""
+    found = run.calibration
+    if found is None or not (found.bins or found.relations):
+        return None
+    most = max((item.claims for item in found.bins), default=1)
+    return _render("calibration.html", calibration=found, most=most)
+
+
 def facts_section(run: RunFiles) -> Markup | None:
     """Training facts, and the whole config folded."""
     groups: list[tuple[str, list[tuple[str, str]]]] = [("", [])]
@@ -217,6 +226,7 @@ SECTIONS = (
     Section("games", "Against people", games_section),
     Section("curves", "Learning curves", curves_section),
     Section("walks", "Example walks", walks_section),
+    Section("calibration", "Calibration and relations", calibration_section),
     Section("debates", "Debates", debates_section),
     Section("facts", "Training", facts_section),
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wikinav_jax.common.files import read_json
+from wikinav_jax.reports.calibration import Calibration, parse_calibration
 from wikinav_jax.reports.comparison import Comparison, compare
 from wikinav_jax.reports.debates import Debate, readable_debates
 from wikinav_jax.reports.metric_log import MetricLog, read_metrics
@@ -29,6 +30,7 @@ class RunFiles:
     metrics: MetricLog
     walks: tuple[Walk, ...]
     debates: tuple[Debate, ...]
+    calibration: Calibration | None
     facts: dict[str, Any]
     config: dict[str, Any]
     notes: tuple[str, ...]  # what is left out of the report and why
@@ -111,6 +113,15 @@ def read_run(workdir: str | os.PathLike[str]) -> RunFiles:
         )
         debates, complaints = readable_debates(listed)
         _complain(notes, "debates.json", complaints, "of its debates")
+    calibration: Calibration | None = None
+    if (workdir / "classification.json").is_file():
+        calibration = _read(
+            notes,
+            workdir / "classification.json",
+            lambda path: parse_calibration(read_json(path)),
+            "there are no figures per relation",
+            None,
+        )
     walks: list[Walk] = []
     if not debates or (workdir / "walks.json").is_file():
         listed = _read(
@@ -131,6 +142,7 @@ def read_run(workdir: str | os.PathLike[str]) -> RunFiles:
         metrics=log,
         walks=tuple(walks),
         debates=tuple(debates),
+        calibration=calibration,
         facts=facts,
         config=config,
         notes=tuple(notes),
