@@ -215,7 +215,10 @@ def test_a_workdir_of_another_run_is_refused_untouched(places, trained: Path):
     assert (trained / "config.json").read_bytes() == before
 
 
-def test_r2d2_plus_stands_on_our_own_transe_and_all_scores_are_stacked(places, tmp_path: Path):
+def test_r2d2_plus_stands_on_our_own_transe_and_all_scores_are_stacked(
+    places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("wikinav_jax.debate.others.MIN_OF_LABEL", 5)  # the toy has a dozen
     changes = {
         "tables": "transe",
         "evaluate.embeddings": ("distmult",),

@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.debate.classification import Scored
-from wikinav_jax.debate.data import cache_folder
+from wikinav_jax.debate.data import Labelled, cache_folder
 from wikinav_jax.debate.embeddings import (
     EmbeddingTables,
     preset,
@@ -19,6 +19,8 @@ from wikinav_jax.debate.embeddings import (
     train_embedding,
 )
 from wikinav_jax.graph.triples import KnowledgeGraph
+
+MIN_OF_LABEL = 50  # labelled validation triples of each label, for a stack
 
 
 def train_tables(kg: KnowledgeGraph, config: ConfigDict, model: str, dim: int) -> EmbeddingTables:
@@ -50,6 +52,12 @@ def frozen_tables(kg: KnowledgeGraph, config: ConfigDict) -> tuple[np.ndarray, n
     relation = tables.relation
     start = np.zeros((1, relation.shape[1]), relation.dtype)
     return np.asarray(tables.entity), np.concatenate([relation, start])
+
+
+def can_stack(valid: Labelled) -> bool:
+    """Whether the validation split has enough triples of both labels to learn weights from."""
+    true = int((valid.labels > 0.5).sum())
+    return min(true, len(valid.labels) - true) >= MIN_OF_LABEL
 
 
 def stack(name: str, kg: KnowledgeGraph, scored: Sequence[Scored], *, seed: int) -> Scored:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from absl import logging
 from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import ConfigError
@@ -20,7 +21,7 @@ from wikinav_jax.debate.config import apply_compat, check_config
 from wikinav_jax.debate.data import Labelled, cache_folder, first_process_first, labelled_split
 from wikinav_jax.debate.evaluate import Debated, debate_claims, mean_probability
 from wikinav_jax.debate.explain import explain_claim, find_triple
-from wikinav_jax.debate.others import embedding_scores, frozen_tables, stack
+from wikinav_jax.debate.others import can_stack, embedding_scores, frozen_tables, stack
 from wikinav_jax.debate.priors import TrainCountPrior
 from wikinav_jax.debate.quiz import debate_for_quiz
 from wikinav_jax.debate.room import Room
@@ -151,7 +152,9 @@ def score_all(room: Room, state: TrainState, valid: Labelled, test: Labelled) ->
     for model in config.evaluate.embeddings:
         parts = embedding_scores(room.kg, config, model, [valid.triples, test.triples])
         found.append(scored(model, *parts, probability=False))
-    if config.evaluate.stack:
+    if config.evaluate.stack and not can_stack(valid):
+        logging.warning("too few labelled validation triples to stack the scores: left out")
+    elif config.evaluate.stack:
         # What the others reach without a debate tells what the debate adds.
         others = [item for item in found if not item.method.startswith(config.name)]
         together = stack(f"{config.name}_stacked", room.kg, found, seed=config.seed)
