@@ -39,7 +39,7 @@ _TRIPLES_PER_CALL = 8192  # scored at once
 
 @dataclass(frozen=True)
 class EmbeddingConfig:
-    """How to train one model; `presets` holds tuned values."""
+    """How to train one model; `preset` has settings to begin with."""
 
     model: str  # a key of MODELS
     dim: int = 256  # numbers per entity; ComplEx and SimplE have two halves of dim / 2
@@ -67,7 +67,8 @@ class EmbeddingConfig:
 
 
 _MIN_STEPS = 2_000
-# Chosen on validation triples of FB15k-237, within a few runs each.
+# TransE's were chosen on validation triples of FB15k-237 (test MRR .297 after 20 epochs). Those of
+# the products follow Lacroix et al. (2018) at a smaller width; TransR's follow TransE's.
 _PRESETS: dict[str, dict[str, Any]] = {
     "transe": {
         "dim": 128,
@@ -103,7 +104,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
 
 
 def preset(model: str, *, seed: int = 0) -> EmbeddingConfig:
-    """Settings that do well for a model; KeyError for an unknown one."""
+    """The settings to begin with for a model; KeyError for an unknown one."""
     return EmbeddingConfig(model, **_PRESETS.get(model, {}), min_steps=_MIN_STEPS, seed=seed)
 
 
