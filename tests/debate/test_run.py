@@ -12,7 +12,7 @@ import pytest
 from ml_collections import ConfigDict
 
 from tests.debate.graphs import TINY, make_graph, write_folder
-from tests.harness import finish, free_port, kill_hard, run_python, start_python, wait_until
+from tests.harness import finish, free_port, kill_hard, start_python, wait_until
 from wikinav_jax.datasets.knowledge_graphs import load_knowledge_graph
 from wikinav_jax.debate import run as room
 from wikinav_jax.debate.config import check_config
@@ -53,7 +53,10 @@ def arguments(places: dict[str, Path], workdir: Path, *more: object) -> list[obj
 def run_main(places: dict[str, Path], workdir: Path, *more: object, devices: int = 1) -> str:
     log = workdir.with_suffix(".log")
     log.unlink(missing_ok=True)
-    run_python("wikinav_jax.main", arguments(places, workdir, *more), devices=devices, log=log)
+    process = start_python(
+        "wikinav_jax.main", arguments(places, workdir, *more), devices=devices, log=log
+    )
+    finish(process, log, timeout=900)
     return log.read_text(encoding="utf-8")
 
 
