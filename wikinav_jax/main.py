@@ -31,7 +31,7 @@ from wikinav_jax.common.config import (
 from wikinav_jax.common.progress import set_quiet
 from wikinav_jax.common.suggest import did_you_mean
 
-MODES = ("train", "evaluate", "explain", "build")
+MODES = ("train", "evaluate", "explain", "quiz", "build")
 
 _CONFIG = config_flags.DEFINE_config_file(
     "config", None, "Experiment file; override a field by --config.a.b=VALUE.", lock_config=True
@@ -60,8 +60,14 @@ def _navigation() -> ModuleType:
     return run
 
 
+def _debate() -> ModuleType:
+    from wikinav_jax.debate import run
+
+    return run
+
+
 # Imported on use, so that the flags are read before jax is.
-ROOMS = {"corpus": _corpus, "navigation": _navigation}
+ROOMS = {"corpus": _corpus, "debate": _debate, "navigation": _navigation}
 WITHOUT_WORKDIR = ("corpus",)  # they say themselves where their result goes
 
 

@@ -29,12 +29,16 @@ from wikinav_jax.reports.tables import results_table
 from wikinav_jax.reports.terminal import format_walk
 from wikinav_jax.training.compilation import enable_compilation_cache
 
+MODES = ("build", "train", "evaluate", "explain")
+
 
 def run(config: ConfigDict, workdir: Path, mode: str) -> None:
     """Does what `mode` says: "build", "train" (and evaluate), "evaluate" or "explain".
 
     Raises ConfigError, FileNotFoundError and ValueError with what to change.
     """
+    if mode not in MODES:
+        raise ConfigError(f"--mode={mode} is no mode of navigation; choose {', '.join(MODES)}")
     check_config(config)
     if mode == "explain" and not (config.explain.start and config.explain.target):
         raise ConfigError(

@@ -65,11 +65,11 @@ def _described(line: Line) -> str:
     return f"{line.method_label} ({line.decoding_note})"
 
 
-def _in_brackets(item: Figure, metric: names.MetricName) -> str:
+def _in_brackets(item: Figure, metric: names.MetricName, counted: str) -> str:
     if item.deviation is not None:
         deviation = figures.metric_value(item.deviation, metric)
         return f"mean of {len(item.seeds)} seeds, standard deviation {deviation}"
-    episodes = f"{item.n:,} episodes"
+    episodes = f"{item.n:,} {counted}"
     found = figures.interval(item, metric)
     return f"95% interval {found}, {episodes}" if found else episodes
 
@@ -108,7 +108,10 @@ def make_headline(comparison: Comparison) -> Headline | None:
     did = f"reaches {value} of its targets" if is_success else f"has {name.label} {value}"
     label = names.task_label(task)
     task_words = label if label.endswith("step") and label[0].isdigit() else label.lower()
-    sentence = f"{_described(line)} {did} on the {task_words} task ({_in_brackets(item, name)})"
+    counted = names.unit((task,))
+    sentence = (
+        f"{_described(line)} {did} on the {task_words} task ({_in_brackets(item, name, counted)})"
+    )
     sentence += "."
     if ours is not None and theirs is not None:
         sentence += _against(item, *theirs, name, is_success)

@@ -35,6 +35,7 @@ class Panel:
     unit: str
     groups: tuple[tuple[str, tuple[Dot, ...]], ...]  # (decoding, its dots)
     episodes: str  # "1,000"
+    counted: str  # "episodes"
     note: str  # "4 excluded"
 
 
@@ -111,5 +112,7 @@ def make_panels(comparison: Comparison, metric: str | None = None) -> list[Panel
                 episodes += f"{figures.EN_DASH}{figures.number(sizes[-1])}"
             unit = "%" if name.fraction else ""
             note = comparison.notes.get(task, "")
-            panels.append(Panel(names.task_label(task), axis, unit, tuple(groups), episodes, note))
+            counted = names.unit((task,))
+            label = names.task_label(task)
+            panels.append(Panel(label, axis, unit, tuple(groups), episodes, counted, note))
     return panels

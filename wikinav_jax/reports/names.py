@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -52,6 +53,8 @@ _METRICS = {
     "f1": MetricName("F1", fraction=True),
     "exact_match": MetricName("Exact match", fraction=True),
     "loss": MetricName("Loss", higher_is_better=False),
+    "ece": MetricName("Calibration error (ECE)", fraction=True, higher_is_better=False),
+    "mean_rank": MetricName("Mean rank", higher_is_better=False, decimals=1),
 }
 _METHODS = {
     "rfbc": "RFBC",
@@ -61,6 +64,16 @@ _METHODS = {
     "greedy_lookahead": "Greedy look-ahead",
     "feed_forward": "Feed-forward",
     "r2d2": "R2D2",
+    "r2d2_plus": "R2D2+",
+    "judge_walks": "Judge on random walks",
+    "judge_alone": "Judge without arguments",
+    "prior": "Prior: count(p, o) in training",
+    "minerva": "Single walker (as MINERVA)",
+    "transe": "TransE",
+    "transr": "TransR",
+    "distmult": "DistMult",
+    "complex": "ComplEx",
+    "simple": "SimplE",
     "bm25": "BM25",
     "human": "People",
     "gpt_4o_mini": "GPT-4o-mini",
@@ -101,6 +114,13 @@ _BASELINE_PREFIXES = (
     "tf_idf",
     "prior",
     "oracle",
+    "judge_",
+    "minerva",
+    "transe",
+    "transr",
+    "distmult",
+    "complex",
+    "simple",
 )
 _NOTHING = ("", "-", "–", "none")
 
@@ -185,6 +205,16 @@ def task_label(task: str) -> str:
     """A task's name for people: '5_step' is '5-step'."""
     counted = re.fullmatch(r"(\d+)[ _-]?steps?", task, re.IGNORECASE)
     return f"{counted[1]}-step" if counted else _plain(task)
+
+
+# What the figures of a task are over; others are over episodes.
+_UNITS = {"classification": "claims", "completion": "queries"}
+
+
+def unit(tasks: Iterable[str]) -> str:
+    """What is counted by `n` in the figures of these tasks: 'episodes', 'claims' or 'queries'."""
+    found = {_UNITS.get(_key(task).partition("_")[0], "episodes") for task in tasks}
+    return found.pop() if len(found) == 1 else "cases"
 
 
 def dataset_label(dataset: str) -> str:

@@ -21,6 +21,8 @@ from wikinav_jax.common.files import atomic_file
 from wikinav_jax.reports import figures, names
 from wikinav_jax.reports.comparison import Comparison
 from wikinav_jax.reports.curves import make_charts
+from wikinav_jax.reports.debate_view import view_debate
+from wikinav_jax.reports.debates import Debate, parse_debate
 from wikinav_jax.reports.distributions import Plot
 from wikinav_jax.reports.games import (
     MIN_PAIRS,
@@ -30,6 +32,7 @@ from wikinav_jax.reports.games import (
 )
 from wikinav_jax.reports.headline import make_headline
 from wikinav_jax.reports.intervals import learned_methods, make_panels
+from wikinav_jax.reports.quiz import quiz_claims
 from wikinav_jax.reports.run_files import RunFiles, read_run
 from wikinav_jax.reports.strings import one_line
 from wikinav_jax.reports.walk_view import plural, view_walk
@@ -141,6 +144,25 @@ def _walks_html(walks: Iterable[Walk]) -> Markup | None:
     )
 
 
+def debates_section(run: RunFiles) -> Markup | None:
+    """Debates over claims: the verdict, and what was said for and against."""
+    return _debates_html(run.debates)
+
+
+def _debates_html(debates: Iterable[Debate]) -> Markup | None:
+    views = [view_debate(debate) for debate in debates]
+    return _render("debates.html", views=views, opened=2) if views else None
+
+
+def calibration_section(run: RunFiles) -> Markup | None:
+    """How far the judge's probabilities can be trusted, and its figures per relation."""
+    found = run.calibration
+    if found is None or not (found.bins or found.relations):
+        return None
+    most = max((item.claims for item in found.bins), default=1)
+    return _render("calibration.html", calibration=found, most=most)
+
+
 def facts_section(run: RunFiles) -> Markup | None:
     """Training facts, and the whole config folded."""
     groups: list[tuple[str, list[tuple[str, str]]]] = [("", [])]
@@ -205,6 +227,8 @@ SECTIONS = (
     Section("games", "Against people", games_section),
     Section("curves", "Learning curves", curves_section),
     Section("walks", "Example walks", walks_section),
+    Section("calibration", "Calibration and relations", calibration_section),
+    Section("debates", "Debates", debates_section),
     Section("facts", "Training", facts_section),
 )
 
@@ -217,10 +241,11 @@ def _page(
     header: Markup,
     notes: Iterable[str],
     made_from: str = "the files of the run’s folder",
+    script_name: str = "page.js",
 ) -> Path:
     """Writes the frame around `parts` (anchor, title, HTML), atomically."""
     style, style_hash = _own("style.css")
-    script, script_hash = _own("page.js")
+    script, script_hash = _own(script_name)
     html = _render(
         "page.html",
         title=one_line(title),
@@ -264,7 +289,7 @@ def _subtitle(run: RunFiles) -> str:
         (
             split[:1].upper() + split[1:],
             plural(len(comparison.tasks), "task"),
-            f"{episodes} episodes each",
+            f"{episodes} {names.unit(comparison.tasks)} each",
             plural(len(seeds), "seed"),
         )
     )
@@ -276,8 +301,8 @@ def write_report(workdir: str | os.PathLike[str], title: str | None = None) -> P
     Parts whose file is missing or unreadable are left out, and the page says so.
 
     Args:
-        workdir: a folder with results.json, metrics.jsonl, walks.json, facts.json, config.json, or
-            some of them.
+        workdir: a folder with results.json, metrics.jsonl, walks.json, debates.json, facts.json,
+            config.json, or some of them.
         title: the page's title; by default the system and the data set of the results.
 
     Raises:
@@ -345,3 +370,48 @@ def write_walks_page(
     parts = [] if html is None else [("walks", "Walks", html)]
     notes = ["There are no walks to show."] if html is None else []
     return _page(Path(path), title, "Walks", parts, Markup(""), notes)
+
+
+def write_debates_page(
+    debates: Iterable[Debate | Mapping[str, Any]], path: str | os.PathLike[str], title: str
+) -> Path:
+    """Writes debates (as in debates.json) as a page of their own and returns its path.
+
+    Raises:
+        ValueError: a debate lacks a field or has a wrong one; the message gives its path.
+    """
+    parsed = [parse_debate(debate, f"debates[{index}]") for index, debate in enumerate(debates)]
+    html = _debates_html(parsed)
+    parts = [] if html is None else [("debates", "Debates", html)]
+    notes = ["There are no debates to show."] if html is None else []
+    return _page(Path(path), title, "Debates", parts, Markup(""), notes)
+
+
+def write_quiz_page(
+    debates: Iterable[Debate | Mapping[str, Any]],
+    path: str | os.PathLike[str],
+    title: str,
+    *,
+    seed: int = 0,
+    arguments: int = 3,
+) -> Path:
+    """Writes a page in which the reader is the judge, as in the survey of the R2D2 paper.
+
+    Each claim's arguments come in random order with its subject masked; the reader votes with a
+    confidence and at the end sees the score beside the judge's. Answers can be saved as JSON.
+
+    Args:
+        debates: with labels, as in debates.json.
+        path: of the page.
+        title: of the page.
+        seed: of the order of claims and arguments.
+        arguments: of each side that are shown at most, the strongest.
+
+    Raises:
+        ValueError: a debate is wrong, has no label, or there is none.
+    """
+    parsed = [parse_debate(debate, f"debates[{index}]") for index, debate in enumerate(debates)]
+    claims = quiz_claims(parsed, seed=seed, arguments=arguments)
+    html = _render("quiz.html", claims=claims)
+    parts = [("quiz", "Quiz", html)]
+    return _page(Path(path), title, "Be the judge", parts, Markup(""), [], script_name="quiz.js")

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wikinav_jax.common.files import read_json
+from wikinav_jax.reports.calibration import Calibration, parse_calibration
 from wikinav_jax.reports.comparison import Comparison, compare
+from wikinav_jax.reports.debates import Debate, readable_debates
 from wikinav_jax.reports.metric_log import MetricLog, read_metrics
 from wikinav_jax.reports.results import readable_rows
 from wikinav_jax.reports.strings import visible_json
@@ -27,6 +29,8 @@ class RunFiles:
     comparisons: tuple[Comparison, ...]
     metrics: MetricLog
     walks: tuple[Walk, ...]
+    debates: tuple[Debate, ...]
+    calibration: Calibration | None
     facts: dict[str, Any]
     config: dict[str, Any]
     notes: tuple[str, ...]  # what is left out of the report and why
@@ -72,7 +76,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def read_run(workdir: str | os.PathLike[str]) -> RunFiles:
-    """Reads results.json, metrics.jsonl, walks.json, facts.json and config.json.
+    """Reads results.json, metrics.jsonl, walks.json or debates.json, facts.json and config.json.
 
     Raises:
         FileNotFoundError: `workdir` is not a folder.
@@ -98,16 +102,48 @@ def read_run(workdir: str | os.PathLike[str]) -> RunFiles:
         MetricLog({}),
     )
     notes += [f"metrics.jsonl: {complaint}." for complaint in log.complaints]
-    listed: list[Any] = _read(
-        notes,
-        workdir / "walks.json",
-        lambda path: _listed(path, "walks"),
-        "there are no example walks",
-        [],
-    )
-    walks, complaints = readable_walks(listed)
-    _complain(notes, "walks.json", complaints, "of its walks")
+    debates: list[Debate] = []
+    if (workdir / "debates.json").is_file():  # of a run that debates; others walk
+        listed: list[Any] = _read(
+            notes,
+            workdir / "debates.json",
+            lambda path: _listed(path, "debates"),
+            "there are no example debates",
+            [],
+        )
+        debates, complaints = readable_debates(listed)
+        _complain(notes, "debates.json", complaints, "of its debates")
+    calibration: Calibration | None = None
+    if (workdir / "classification.json").is_file():
+        calibration = _read(
+            notes,
+            workdir / "classification.json",
+            lambda path: parse_calibration(read_json(path)),
+            "there are no figures per relation",
+            None,
+        )
+    walks: list[Walk] = []
+    if not debates or (workdir / "walks.json").is_file():
+        listed = _read(
+            notes,
+            workdir / "walks.json",
+            lambda path: _listed(path, "walks"),
+            "there are no example walks",
+            [],
+        )
+        walks, complaints = readable_walks(listed)
+        _complain(notes, "walks.json", complaints, "of its walks")
     nothing: dict[str, Any] = {}
     facts = _read(notes, workdir / "facts.json", _object, "there are no training facts", nothing)
     config = _read(notes, workdir / "config.json", _object, "the settings are not shown", nothing)
-    return RunFiles(workdir, tuple(compare(rows)), log, tuple(walks), facts, config, tuple(notes))
+    return RunFiles(
+        workdir=workdir,
+        comparisons=tuple(compare(rows)),
+        metrics=log,
+        walks=tuple(walks),
+        debates=tuple(debates),
+        calibration=calibration,
+        facts=facts,
+        config=config,
+        notes=tuple(notes),
+    )

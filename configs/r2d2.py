@@ -1,0 +1,133 @@
+"""Debates over the claims of a knowledge graph: R2D2.
+
+Command:   python -m wikinav_jax.main --config=configs/r2d2.py:fb15k237 --workdir=runs/r2d2
+           (--config.data_dir=DIR if the files are on disk; else they are downloaded)
+Hardware:  2 CPU cores, 8 GB of memory; a step of fb15k237 holds 512 debates of 18 agent steps,
+           of which 29,000 a second were learned from and 43,000 evaluated (all edges)
+
+Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing:
+
+  fb15k237       FB15k-237 with the labelled files that R2D2's authors published
+  wn18rr         WN18RR, likewise
+  codex_s        CoDEx-S with its hard negatives, verified by people
+  hetionet_ctd   a part of Hetionet; which compound treats which disease
+  hetionet_dag   the same; which gene is associated with which disease
+  nations, umls, kinship, countries  small graphs, for a first look
+  folder         any folder of train, valid and test triples: --config.data_dir=DIR
+
+  plus           R2D2+: frozen tables of our own TransE
+  claim          beyond the paper: the judge also reads the subject itself
+  own_answers    the agents may use other known answers of the query (hide="query")
+  released_code  what the published code does otherwise than the paper; and one difference each:
+  mean, no_baseline, constant_entropy, no_l2, shared_previous, seen_inverse, first_200,
+  negative_subjects
+"""
+
+from collections.abc import Callable
+
+from ml_collections import ConfigDict
+
+from wikinav_jax.debate.config import default_config
+
+
+def get_config(argument: str = "fb15k237") -> ConfigDict:
+    """The config of GRAPH or GRAPH+VARIANT; ValueError lists them."""
+    graph, _, variant = argument.partition("+")
+    if graph not in GRAPHS:
+        raise ValueError(f"graph {graph!r} is not one of {', '.join(GRAPHS)}")
+    if variant and variant not in VARIANTS:
+        raise ValueError(f"variant {variant!r} is not one of {', '.join(VARIANTS)}")
+    config = default_config()
+    config.dataset.name = graph.removesuffix("_ctd").removesuffix("_dag")
+    GRAPHS[graph](config)
+    if variant:
+        VARIANTS[variant](config)
+        config.name = f"r2d2_{variant}"
+    return config
+
+
+def _large(config: ConfigDict) -> None:
+    config.evaluate.embeddings = ("transe", "distmult", "complex")
+    config.evaluate.stack = True
+
+
+def _fb15k237(config: ConfigDict) -> None:
+    _large(config)
+    config.completion.enabled = True
+    config.walker.enabled = True
+
+
+def _hetionet(config: ConfigDict) -> None:
+    config.completion.enabled = True
+    config.completion.max_queries = 0
+    config.walker.enabled = True
+
+
+def _folder(config: ConfigDict) -> None:
+    config.evaluate.embeddings = ("distmult", "complex")
+    config.evaluate.stack = True
+
+
+def _wn18rr(config: ConfigDict) -> None:
+    _large(config)
+    config.train.max_actions = 32  # three edges an entity on average
+
+
+def _dag(config: ConfigDict) -> None:
+    _hetionet(config)
+    config.dataset.options.task = "dag"
+
+
+def _small(config: ConfigDict) -> None:
+    config.train.num_steps = 2_000
+    config.train.pretrain_steps = 300
+    config.agents.dim = 32
+    config.judge.dim = 32
+    config.judge.hidden_dim = 64
+
+
+def _set(**changes: object) -> Callable[[ConfigDict], None]:
+    """Sets fields; a name's first double underscore stands for the dot."""
+
+    def change(config: ConfigDict) -> None:
+        fields = {name.replace("__", ".", 1): value for name, value in changes.items()}
+        config.update_from_flattened_dict(fields)
+
+    return change
+
+
+def _plus(config: ConfigDict) -> None:
+    config.tables = "transe"
+
+
+def _released_code(config: ConfigDict) -> None:
+    config.compat = "released_code"
+
+
+GRAPHS: dict[str, Callable[[ConfigDict], None]] = {
+    "fb15k237": _fb15k237,
+    "wn18rr": _wn18rr,
+    "codex_s": _large,
+    "codex_m": _large,
+    "hetionet_ctd": _hetionet,
+    "hetionet_dag": _dag,
+    "nations": _small,
+    "umls": _small,
+    "kinship": _small,
+    "countries": _small,
+    "folder": _folder,
+}
+VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
+    "plus": _plus,
+    "claim": _set(judge__sees_subject=True),
+    "own_answers": _set(debate__hide="query"),
+    "released_code": _released_code,
+    "mean": _set(judge__aggregate="mean"),
+    "no_baseline": _set(train__baseline=False),
+    "constant_entropy": _set(train__entropy_decay=1.0),
+    "no_l2": _set(train__l2=0.0),
+    "shared_previous": _set(debate__share_previous=True),
+    "seen_inverse": _set(debate__hide="query", debate__hide_in_training="query_forward"),
+    "first_200": _set(debate__max_actions=200, train__max_actions=200, train__sample_actions=False),
+    "negative_subjects": _set(train__negative_side="subject"),
+}

@@ -1,0 +1,270 @@
+"""The room from the command line: train, evaluate, explain, quiz; kills, devices and processes."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from ml_collections import ConfigDict
+
+from tests.debate.graphs import TINY, make_graph, write_folder
+from tests.harness import finish, free_port, kill_hard, start_python, wait_until
+from wikinav_jax.datasets.knowledge_graphs import load_knowledge_graph
+from wikinav_jax.debate import run as room
+from wikinav_jax.debate.config import check_config
+from wikinav_jax.debate.others import frozen_tables
+from wikinav_jax.debate.room import Room
+from wikinav_jax.reports.results import read_results
+
+CONFIG = Path(__file__).resolve().parents[2] / "configs" / "r2d2.py"
+OVERRIDES = {name: value for name, value in TINY.items() if name != "dataset.name"}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The graph's files, and a cache shared by all runs here."""
+    root = tmp_path_factory.mktemp("places")
+    return {"data": write_folder(make_graph(), root / "data"), "cache": root / "cache"}
+
+
+def make_config(places: dict[str, Path], **changes: object) -> ConfigDict:
+    config = runpy.run_path(str(CONFIG))["get_config"]("folder")
+    folders = {"data_dir": str(places["data"]), "cache_dir": str(places["cache"])}
+    config.update_from_flattened_dict({**OVERRIDES, **folders, **changes})
+    return config
+
+
+def arguments(places: dict[str, Path], workdir: Path, *more: object) -> list[object]:
+    overrides = [f"--config.{name}={value}" for name, value in OVERRIDES.items()]
+    return [
+        f"--config={CONFIG}:folder",
+        f"--workdir={workdir}",
+        *overrides,
+        f"--config.data_dir={places['data']}",
+        f"--config.cache_dir={places['cache']}",
+        *more,
+    ]
+
+
+def run_main(places: dict[str, Path], workdir: Path, *more: object, devices: int = 1) -> str:
+    log = workdir.with_suffix(".log")
+    log.unlink(missing_ok=True)
+    process = start_python(
+        "wikinav_jax.main", arguments(places, workdir, *more), devices=devices, log=log
+    )
+    finish(process, log, timeout=900)
+    return log.read_text(encoding="utf-8")
+
+
+def trained_params(places: dict[str, Path], workdir: Path) -> dict[str, np.ndarray]:
+    """The parameters in the last checkpoint, by name."""
+    config = make_config(places, **{"evaluate.checkpoint": "last"})
+    kg = load_knowledge_graph("folder", data_dir=places["data"], cache_dir=places["cache"])
+    state = Room(config, workdir, kg).restore()
+    leaves = jax.tree_util.tree_leaves_with_path(state.params)
+    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+@pytest.fixture(scope="module")
+def trained(places: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing disturbed, on one device."""
+    workdir = tmp_path_factory.mktemp("trained") / "run"
+    output = run_main(places, workdir)
+    assert "Report:" in output
+    assert "%|" not in output  # no progress bars away from a terminal
+    return workdir
+
+
+def test_training_writes_what_it_promises(trained: Path):
+    assert {entry.name for entry in trained.iterdir()} == {
+        "checkpoints",
+        "classification.json",
+        "config.json",
+        "debates.json",
+        "facts.json",
+        "metrics.jsonl",
+        "report.html",
+        "results.json",
+        "tensorboard",
+    }
+    rows = read_results(trained / "results.json")
+    methods = {"r2d2", "r2d2_pro_alone", "r2d2_con_alone", "judge_walks", "judge_alone", "prior"}
+    for metric in ("accuracy", "roc_auc", "pr_auc", "ece"):
+        assert {row.method for row in rows if row.metric == metric} == methods
+    assert {(row.split, row.task) for row in rows} == {("test", "classification")}
+    debates = json.loads((trained / "debates.json").read_text())["debates"]
+    assert [debate["label"] for debate in debates].count(True) == 1
+    page = (trained / "report.html").read_text()
+    assert "R2D2" in page
+    assert "For the claim" in page
+    assert "claims" in page
+    details = json.loads((trained / "classification.json").read_text())
+    assert details["method"] == "r2d2"
+    assert details["reliability"]
+
+
+def test_killed_and_resumed_equals_uninterrupted(places, trained: Path, tmp_path: Path):
+    workdir, log = tmp_path / "killed", tmp_path / "killed.log"
+    process = start_python("wikinav_jax.main", arguments(places, workdir), devices=1, log=log)
+    metrics = workdir / "metrics.jsonl"
+    # In the agents' phase, between two checkpoints.
+    wait_until(
+        lambda: metrics.exists() and '"step": 12' in metrics.read_text(),
+        [process],
+        log,
+        timeout=900,
+    )
+    kill_hard(process)
+    assert not (workdir / "results.json").exists()
+    run_main(places, workdir)
+    for name in ("metrics.jsonl", "results.json", "debates.json", "classification.json"):
+        assert (workdir / name).read_bytes() == (trained / name).read_bytes(), name
+    resumed, whole = trained_params(places, workdir), trained_params(places, trained)
+    assert resumed.keys() == whole.keys()
+    for name, value in whole.items():
+        np.testing.assert_array_equal(resumed[name], value, err_msg=name)
+
+
+def test_four_devices_agree_with_one(places, trained: Path, tmp_path: Path):
+    run_main(places, tmp_path / "four", devices=4)
+    four, one = trained_params(places, tmp_path / "four"), trained_params(places, trained)
+    for name, value in one.items():
+        # Sums over shards are taken in another order; 20 Adam steps spread the last bits.
+        np.testing.assert_allclose(four[name], value, atol=2e-3, err_msg=name)
+
+
+def test_two_processes_agree_with_one(places, trained: Path, tmp_path: Path):
+    workdir, port = tmp_path / "two", free_port()
+    logs = [tmp_path / f"{process}.log" for process in (0, 1)]
+    processes = [
+        start_python(
+            "wikinav_jax.main",
+            arguments(
+                places,
+                workdir,
+                f"--coordinator=localhost:{port}",
+                "--num_processes=2",
+                f"--process_id={process}",
+            ),
+            devices=2,
+            log=logs[process],
+        )
+        for process in (0, 1)
+    ]
+    for process, log in zip(processes, logs, strict=True):
+        finish(process, log, timeout=900)
+    two, one = trained_params(places, workdir), trained_params(places, trained)
+    for name, value in one.items():
+        np.testing.assert_allclose(two[name], value, atol=2e-3, err_msg=name)
+    rows, alone = (read_results(path / "results.json") for path in (workdir, trained))
+    assert [row.key for row in rows] == [row.key for row in alone]
+
+
+def test_evaluating_again_gives_the_same_and_keeps_the_facts(places, trained: Path):
+    before = (trained / "results.json").read_text(), (trained / "debates.json").read_text()
+    room.run(make_config(places), trained, "evaluate")  # on four devices this time
+    for old, name in zip(before, ("results.json", "debates.json"), strict=True):
+        found = json.loads((trained / name).read_text())
+        old_leaves, leaves = jax.tree.leaves(json.loads(old)), jax.tree.leaves(found)
+        for one, other in zip(old_leaves, leaves, strict=True):
+            assert one == other or one == pytest.approx(other, abs=1e-5)
+    assert json.loads((trained / "facts.json").read_text())["Updates"] == 20
+
+
+def test_explain_prints_and_writes_the_debate(places, trained: Path, capsys):
+    config = make_config(places, **{"explain.triple": "person01|citizen of|Land 2"})
+    room.run(config, trained, "explain")
+    printed = capsys.readouterr().out
+    assert "person01 | citizen of | Land 2" in printed
+    assert "probability" in printed
+    assert "Against" in printed
+    entry = json.loads((trained / "explain.json").read_text())["debates"][0]
+    assert entry["pro"]
+    assert entry["con"]
+    assert "person01 — citizen of — Land 2" in (trained / "explain.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("mode", "triple", "error", "message"),
+    [
+        ("explain", "", ValueError, "explain needs a claim"),
+        ("explain", "person01|citizen of", ValueError, "2 parts"),
+        ("explain", "person1|citizen of|Land 2", KeyError, "Did you mean.*person"),
+        ("walk", "", ValueError, "--mode=walk is no mode"),
+    ],
+)
+def test_explain_says_what_is_wrong(places, trained: Path, mode, triple, error, message):
+    with pytest.raises(error, match=message):
+        room.run(make_config(places, **{"explain.triple": triple}), trained, mode)
+
+
+def test_quiz_writes_a_page(places, trained: Path, capsys):
+    room.run(make_config(places), trained, "quiz")
+    assert "quiz.html" in capsys.readouterr().out
+    page = (trained / "quiz.html").read_text()
+    assert page.count('<fieldset class="claim"') == 4
+    assert "[subject]" in page
+
+
+def test_a_workdir_of_another_run_is_refused_untouched(places, trained: Path):
+    before = (trained / "config.json").read_bytes()
+    other = make_config(places, **{"judge.hidden_dim": 9})
+    with pytest.raises(ValueError, match=r"judge\.hidden_dim: 8 -> 9"):
+        room.run(other, trained, "train")
+    assert (trained / "config.json").read_bytes() == before
+
+
+def test_r2d2_plus_stands_on_our_own_transe_and_all_scores_are_stacked(
+    places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("wikinav_jax.debate.others.MIN_OF_LABEL", 5)  # the toy has a dozen
+    changes = {
+        "tables": "transe",
+        "evaluate.embeddings": ("distmult",),
+        "evaluate.stack": True,
+        "train.num_steps": 4,
+        "train.pretrain_steps": 2,
+        "train.phase_steps": 1,
+    }
+    config = make_config(places, **changes)
+    room.run(config, tmp_path / "plus", "train")
+    rows = read_results(tmp_path / "plus" / "results.json")
+    methods = {row.method for row in rows}
+    assert {"distmult", "r2d2_stacked", "prior_and_others_stacked"} <= methods
+    kg = load_knowledge_graph("folder", data_dir=places["data"], cache_dir=places["cache"])
+    entity, relation = frozen_tables(kg, config)
+    assert relation.shape == (2 * kg.num_relations + 2, 4)
+    state = Room(config, tmp_path / "plus", kg, (entity, relation)).restore()
+    for learner in state.params.values():  # frozen: training left them as they came
+        np.testing.assert_array_equal(learner["entity"], entity)
+        np.testing.assert_array_equal(learner["relation"], relation)
+
+
+def test_every_variant_of_the_config_can_be_made():
+    module = runpy.run_path(str(CONFIG))
+    for graph in module["GRAPHS"]:
+        check_config(module["get_config"](graph))
+    for variant in module["VARIANTS"]:
+        config = module["get_config"](f"fb15k237+{variant}")
+        check_config(config)
+        assert config.name == f"r2d2_{variant}"
+    for argument in ("fb15k", "fb15k237+minus"):
+        with pytest.raises(ValueError, match="is not one of"):
+            module["get_config"](argument)
+
+
+def test_evaluating_before_training_says_so(places, tmp_path: Path):
+    with pytest.raises(FileNotFoundError, match="train first"):
+        room.run(make_config(places), tmp_path, "evaluate")
+
+
+def test_build_prints_what_is_in_the_graph(places, tmp_path: Path, capsys):
+    room.run(make_config(places), tmp_path / "unused", "build")
+    printed = capsys.readouterr().out
+    assert "64 entities" in printed
+    assert "negatives are drawn here" in printed
+    assert not (tmp_path / "unused").exists()

@@ -1,0 +1,120 @@
+"""From a config to the knowledge graph, its labelled splits and the batches of queries.
+
+Axes: S shards, Q queries of a shard, n triples.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from ml_collections import ConfigDict
+
+from wikinav_jax.debate.negatives import PlausibleNegatives
+from wikinav_jax.debate.types import LabelledQueries, Queries
+from wikinav_jax.graph.triples import KnowledgeGraph
+
+T = TypeVar("T")
+
+
+class Labelled(NamedTuple):
+    """True and false triples of a split."""
+
+    triples: np.ndarray  # int32 [n, 3]
+    labels: np.ndarray  # float32 [n]
+    published: bool  # False: the negatives were drawn here
+
+
+def cache_folder(config: ConfigDict) -> Path:
+    """Where compiled programs and embeddings are kept between runs."""
+    folder = config.cache_dir or os.environ.get("WIKINAV_CACHE") or "~/.cache/wikinav_jax"
+    return Path(folder).expanduser()
+
+
+def first_process_first(build: Callable[[], T]) -> T:
+    """Runs `build` in process 0, then in the others, which find its files already there."""
+    if jax.process_count() == 1:
+        return build()
+    result = build() if jax.process_index() == 0 else None
+    multihost_utils.sync_global_devices("wikinav_jax debate first_process_first")
+    return result if result is not None else build()
+
+
+def labelled_split(kg: KnowledgeGraph, split: str, *, seed: int, limit: int = 0) -> Labelled:
+    """The published labelled triples of "valid" or "test"; where there are none, made here.
+
+    Made ones are the split's facts, each with a plausible negative that is no fact of any split
+    (facts without one stand alone). With `limit`, so many of them, drawn by the seed.
+
+    Raises:
+      ValueError: the split has no fact.
+    """
+    rng = np.random.default_rng([seed, ("valid", "test").index(split)])
+    found = kg.labelled(split)
+    if found is not None:
+        triples, labels = found
+    else:
+        facts = kg.split(split)
+        if not len(facts):
+            raise ValueError(
+                f"{kg.name} has no {split} triples, and training needs some to choose the "
+                f"threshold and to be tested: move some of the training triples into {split}.txt"
+            )
+        negatives, exists = PlausibleNegatives(kg, known="all").draw(facts, rng)
+        triples = np.concatenate([facts, negatives[exists]])
+        labels = np.repeat([1.0, 0.0], [len(facts), int(exists.sum())]).astype(np.float32)
+    if limit and limit < len(triples):
+        rows = np.sort(rng.permutation(len(triples))[:limit])
+        triples, labels = triples[rows], labels[rows]
+    return Labelled(
+        np.asarray(triples, np.int32), np.asarray(labels, np.float32), found is not None
+    )
+
+
+def as_queries(triples: np.ndarray) -> Queries:
+    """Triples int [n, 3] by column."""
+    subject, relation, obj = np.asarray(triples, np.int32).T
+    return Queries(subject=subject, relation=relation, object=obj)
+
+
+class QuerySampler:
+    """Batches of training facts, each followed by a plausible negative; a function of the step."""
+
+    def __init__(
+        self,
+        kg: KnowledgeGraph,
+        *,
+        queries_per_shard: int,
+        seed: int,
+        negative_side: str = "object",
+        claim_features: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> None:
+        if queries_per_shard % 2:
+            raise ValueError(f"queries_per_shard={queries_per_shard} must be even")
+        self._facts = np.asarray(kg.train, np.int32)
+        self._half = queries_per_shard // 2
+        self._seed = seed
+        self._negatives = PlausibleNegatives(kg, negative_side)
+        self._claim_features = claim_features
+
+    def batch_at(self, step: int, shards: Iterable[int]) -> LabelledQueries:
+        """Leaves [S, Q] of the given shards; shard s of step t is drawn from (seed, s, t)."""
+        drawn = [self._shard_at(step, shard) for shard in shards]
+        return jax.tree.map(lambda *leaves: np.stack(leaves), *drawn)
+
+    def _shard_at(self, step: int, shard: int) -> LabelledQueries:
+        rng = np.random.default_rng([self._seed, shard, step])
+        facts = self._facts[rng.integers(0, len(self._facts), self._half)]
+        negatives, found = self._negatives.draw(facts, rng)
+        triples = np.stack([facts, negatives], axis=1).reshape(-1, 3)
+        label = np.tile(np.array([1, 0], np.float32), self._half)
+        weight = np.stack([np.ones(self._half), found], axis=1).reshape(-1).astype(np.float32)
+        features = np.zeros((len(triples), 0), np.float32)
+        if self._claim_features is not None:
+            features = self._claim_features(triples)
+        return LabelledQueries(as_queries(triples), label, weight, features)

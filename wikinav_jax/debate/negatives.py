@@ -1,0 +1,73 @@
+"""Plausible negatives: the object of a fact replaced by another that is seen with the relation.
+
+R2D2 paper, section 4; the published labelled files of FB15k-237 and WN18RR are made so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wikinav_jax.graph.triples import KnowledgeGraph
+
+SIDES = ("object", "subject")
+
+
+class PlausibleNegatives:
+    """Draws false triples that look like facts of `kg`'s training split.
+
+    "object" replaces (s, p, o) by (s, p, o') with o' among the objects of p in training, uniform
+    over those with which it is no training fact; "subject" replaces s likewise. Facts of the other
+    splits are not looked at, for training must not know them; with known="all", for evaluation, a
+    negative is no fact of any split.
+    """
+
+    def __init__(
+        self, kg: KnowledgeGraph, side: str = "object", *, known: str = "train", tries: int = 16
+    ) -> None:
+        if side not in SIDES:
+            raise ValueError(f"side={side!r} is not one of {', '.join(SIDES)}")
+        if known not in ("train", "all"):
+            raise ValueError(f"known={known!r} is neither 'train' nor 'all'")
+        self._column = 2 if side == "object" else 0
+        self._tries = tries
+        train = np.asarray(kg.train, np.int64)
+        self._num_entities, self._num_relations = kg.num_entities, kg.num_relations
+        facts = [train] if known == "train" else [train, kg.valid, kg.test]
+        self._facts = np.unique(self._keys(np.concatenate(facts)))
+        pairs = np.unique(train[:, [1, self._column]], axis=0)
+        self._pool = pairs[:, 1].astype(np.int32)
+        self._begin = np.searchsorted(pairs[:, 0], np.arange(kg.num_relations + 1))
+
+    def _keys(self, triples: np.ndarray) -> np.ndarray:
+        subject, relation, obj = triples.T.astype(np.int64)
+        return (subject * self._num_relations + relation) * self._num_entities + obj
+
+    def is_fact(self, triples: np.ndarray) -> np.ndarray:
+        """bool [n]: whether each triple int [n, 3] is a known fact."""
+        keys = self._keys(triples)
+        place = np.minimum(np.searchsorted(self._facts, keys), len(self._facts) - 1)
+        return self._facts[place] == keys
+
+    def draw(self, triples: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """A negative for each triple int [n, 3].
+
+        Returns:
+          int32 [n, 3], and bool [n]: False where no negative was found (a relation with one object
+          has none); such a row repeats the triple and must not be used.
+        """
+        triples = np.asarray(triples, np.int32)
+        relation = triples[:, 1]
+        begin, size = self._begin[relation], self._begin[relation + 1] - self._begin[relation]
+        wanted = triples.copy()
+        found = np.zeros(len(triples), bool)
+        for _ in range(self._tries):
+            left = np.flatnonzero(~found & (size > 1))
+            if not len(left):
+                break
+            place = begin[left] + rng.integers(0, size[left])
+            trial = triples[left]
+            trial[:, self._column] = self._pool[place]
+            good = ~self.is_fact(trial)
+            wanted[left[good]] = trial[good]
+            found[left[good]] = True
+        return wanted, found
