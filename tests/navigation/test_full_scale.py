@@ -109,6 +109,7 @@ def test_the_rehearsal(tmp_path, encoder, capsys, monkeypatch):
         "--small_nodes=200",
         "--steps=8",
         "--decisions=8",
+        "--shards=4",
         "--rounds=1",
         f"--tokenizer={encoder.tokenizer}",
         "--max_tokens=16",

@@ -128,7 +128,7 @@ def named_leaves(tree) -> dict[str, np.ndarray]:
 def checkpoint_params(workdir: Path) -> dict[str, np.ndarray]:
     """The parameters in the last checkpoint, on whatever devices they were trained."""
     with ocp.StandardCheckpointer() as reader:
-        return named_leaves(reader.restore(workdir / "checkpoints" / "12" / "state"))
+        return named_leaves(reader.restore(workdir / "checkpoints" / "12" / "state")["params"])
 
 
 def assert_same_params(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
