@@ -219,7 +219,9 @@ def test_silencing_takes_one_sides_arguments_away(tmp_path, hearing):
     if hearing == "alone":
         assert verdicts.scores.shape == (5, 3, 1)
         np.testing.assert_allclose(verdicts.logit, verdicts.pro_logit, atol=1e-6)
-        assert (verdicts.logit == verdicts.logit[:, :1]).all()
+        # The same for every rollout; rows of one product may differ in their last bits.
+        one = np.broadcast_to(verdicts.logit[:, :1], verdicts.logit.shape)
+        np.testing.assert_allclose(verdicts.logit, one, atol=1e-6)
     else:
         assert verdicts.scores.shape == (5, 3, 4)
         assert (verdicts.pro_logit != verdicts.con_logit).any()
