@@ -214,7 +214,7 @@ def navigator(tmp_path, **changes) -> Navigator:
     graph = random_graph(60, 400, seed=2)
     parts = [(graph, np.arange(60)), *split_by_article(graph, (0.5, 0.5), 0)]
     data = NavigationData(
-        *(Part(part, ids, vectors_of(graph)[ids]) for part, ids in parts)  # all, train, eval
+        *(Part(part, vectors_of(graph)[ids]) for part, ids in parts)  # all, train, eval
     )
     return Navigator(config, tmp_path, data)
 

@@ -38,7 +38,8 @@ def time_limit(seconds: float) -> Iterator[None]:
     if signal.getsignal(signal.SIGPROF) is not _stop:
         signal.signal(signal.SIGPROF, _stop)
     _armed, _limit = True, seconds
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    # Again every second: an exception raised inside a callback of the garbage collector is lost.
+    signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)
     try:
         yield
     finally:
