@@ -5,6 +5,7 @@ Flags only; the work is done by the room that `config.room` names.
 
 from __future__ import annotations
 
+import io
 import logging as logging_lib
 import os
 import sys
@@ -102,6 +103,12 @@ def _main(argv: list[str]) -> int:
     logging.set_verbosity(logging.WARNING if _QUIET.value else logging.INFO)
     logging.get_absl_handler().addFilter(_is_for_the_user)
     workdir = Path(flags.FLAGS.workdir).expanduser() if flags.FLAGS.workdir else None
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows "?" for it
+            stream.reconfigure(errors="replace")
+    if workdir is not None and workdir.exists() and not workdir.is_dir():
+        print(f"error: --workdir={workdir} is a file; name a folder, old or new", file=sys.stderr)
+        return 1
     try:
         run(_CONFIG.value, workdir, _MODE.value)
     except (ValueError, OSError, LookupError, RuntimeError, ImportError) as error:

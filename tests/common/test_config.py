@@ -67,3 +67,13 @@ def test_progress_is_silent_away_from_a_terminal(capsys):
     assert list(progress(range(3), desc="x")) == [0, 1, 2]
     set_quiet(False)
     assert capsys.readouterr().err == ""
+
+
+def test_a_variant_of_a_config_without_variants_is_refused(tmp_path):
+    file = tmp_path / "plain.py"
+    file.write_text(
+        "from ml_collections import ConfigDict\n\ndef get_config():\n    return ConfigDict()\n"
+    )
+    assert not config_lib.load_config(str(file))
+    with pytest.raises(config_lib.ConfigError, match="has no variants; leave :best out"):
+        config_lib.load_config(f"{file}:best")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import runpy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -47,7 +48,10 @@ def load_config(path: str) -> ConfigDict:
         hint = f" Near names in {folder}: {', '.join(near)}." if near else ""
         raise ConfigError(f"--config={path}: there is no file {file}.{hint}")
     try:
-        config = runpy.run_path(file)["get_config"](*([argument] if argument else []))
+        get_config = runpy.run_path(file)["get_config"]
+        if argument and not inspect.signature(get_config).parameters:
+            raise ConfigError(f"--config={path}: {file} has no variants; leave :{argument} out")
+        config = get_config(*([argument] if argument else []))
     except KeyError as error:
         raise ConfigError(f"--config={path}: {file} defines no function get_config") from error
     except (ValueError, TypeError, SyntaxError, ImportError) as error:

@@ -176,13 +176,15 @@ def fit_lsa(texts: Sequence[str], options: LsaOptions | None = None, **fields: A
             raise
         raise ValueError(
             f"no term is left of {len(texts)} texts with min_df={options.min_df} and "
-            f"stop_words={options.stop_words!r} ({error}): lower min_df, or check the texts"
+            f"stop_words={options.stop_words!r} ({error}): the corpus is too small, or its texts "
+            "hold no words"
         ) from error
     most = min(weights.shape) - 1
     if options.dim > most:
         raise ValueError(
             f"dim={options.dim} must be at most {most}: the corpus has {weights.shape[0]} texts "
-            f"and {weights.shape[1]} terms; lower dim, or min_df={options.min_df}"
+            f"and {weights.shape[1]} terms; lower dim (features.lsa_dim of a config), or take "
+            "more texts"
         )
     svd = TruncatedSVD(options.dim, n_iter=options.power_iterations, random_state=options.seed)
     # One BLAS thread: the same bits on any number of cores, and the sparse products, which take
