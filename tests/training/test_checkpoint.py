@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import orbax.checkpoint as ocp
 import pytest
 
 from tests.training.toy import numbers
@@ -81,6 +82,25 @@ def test_progress_and_older_steps(saved: Path) -> None:
         assert checkpointer.latest_step() == 2
         assert checkpointer.read_run(2)["progress"] == {"sums": {"a": 0.2}}
         assert_same(checkpointer.restore(1, make_state()), changed(make_state(), 1))
+
+
+def test_counting_on_after_save_does_not_change_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = {"loss_sum": 1.0}
+    handler = ocp.args.JsonSave
+
+    def late(run: dict) -> ocp.args.JsonSave:
+        # A background thread writes it: whatever the caller does meanwhile comes first.
+        sums["loss_sum"] += 1.0
+        return handler(run)
+
+    monkeypatch.setattr(ocp.args, "JsonSave", late)
+    with Checkpointer(tmp_path / "checkpoints", identity={}) as checkpointer:
+        checkpointer.save(1, make_state(), progress={"sums": sums})
+        checkpointer.wait()
+        assert checkpointer.read_run(1)["progress"]["sums"] == {"loss_sum": 1.0}
+    assert sums == {"loss_sum": 2.0}
 
 
 def test_nothing_saved_is_none(tmp_path: Path) -> None:

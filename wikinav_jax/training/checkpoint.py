@@ -8,6 +8,7 @@ and hash of every file of `state/` are written with it, so that later damage is 
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -184,7 +185,7 @@ class Checkpointer:
             "step": step,
             "identity": self._identity,
             "arrays": _describe(state),
-            "progress": dict(progress or {}),
+            "progress": copy.deepcopy(dict(progress or {})),  # the caller goes on counting
             "metrics": metrics,
         }
         self._note_score(step, metrics)
