@@ -1,6 +1,6 @@
 """Training at the size of Wikipedia, rehearsed on one machine: time, memory, speed and a resume.
 
-    python -m benchmarks.full_scale --folder=/tmp/scale --json full_scale.json
+    python -m benchmarks.full_scale --folder=DIR --json full_scale.json
 
 builds a synthetic graph (benchmarks/full_scale_graph.py; 37 million blocks and 370 million links
 take 19 GB of disk while they are made and 15 GB then), and one of 150,000 blocks with the same

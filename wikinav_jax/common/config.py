@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import runpy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -61,6 +62,12 @@ def load_config(path: str) -> ConfigDict:
             f"--config={path}: get_config returned a {type(config).__name__}, not a ConfigDict"
         )
     return config
+
+
+def cache_folder(config: ConfigDict) -> Path:
+    """Where a run keeps what it builds (graphs, features, compiled programs) for the next one."""
+    folder = config.cache_dir or os.environ.get("WIKINAV_CACHE") or "~/.cache/wikinav_jax"
+    return Path(folder).expanduser()
 
 
 def check_override_names(config: ConfigDict, argv: Sequence[str]) -> None:

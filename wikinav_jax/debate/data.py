@@ -5,21 +5,15 @@ Axes: S shards, Q queries of a shard, n triples.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import jax
 import numpy as np
-from jax.experimental import multihost_utils
-from ml_collections import ConfigDict
 
 from wikinav_jax.debate.negatives import PlausibleNegatives
 from wikinav_jax.debate.types import LabelledQueries, Queries
 from wikinav_jax.graph.triples import KnowledgeGraph
-
-T = TypeVar("T")
 
 
 class Labelled(NamedTuple):
@@ -28,21 +22,6 @@ class Labelled(NamedTuple):
     triples: np.ndarray  # int32 [n, 3]
     labels: np.ndarray  # float32 [n]
     published: bool  # False: the negatives were drawn here
-
-
-def cache_folder(config: ConfigDict) -> Path:
-    """Where compiled programs and embeddings are kept between runs."""
-    folder = config.cache_dir or os.environ.get("WIKINAV_CACHE") or "~/.cache/wikinav_jax"
-    return Path(folder).expanduser()
-
-
-def first_process_first(build: Callable[[], T]) -> T:
-    """Runs `build` in process 0, then in the others, which find its files already there."""
-    if jax.process_count() == 1:
-        return build()
-    result = build() if jax.process_index() == 0 else None
-    multihost_utils.sync_global_devices("wikinav_jax debate first_process_first")
-    return result if result is not None else build()
 
 
 def labelled_split(kg: KnowledgeGraph, split: str, *, seed: int, limit: int = 0) -> Labelled:

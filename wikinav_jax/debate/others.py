@@ -9,9 +9,10 @@ import numpy as np
 from ml_collections import ConfigDict
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from wikinav_jax.common.config import cache_folder
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.debate.classification import Scored
-from wikinav_jax.debate.data import Labelled, cache_folder
+from wikinav_jax.debate.data import Labelled
 from wikinav_jax.debate.embeddings import (
     EmbeddingTables,
     preset,

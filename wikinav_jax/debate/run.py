@@ -12,13 +12,13 @@ import numpy as np
 from absl import logging
 from ml_collections import ConfigDict
 
-from wikinav_jax.common.config import ConfigError
+from wikinav_jax.common.config import ConfigError, cache_folder
 from wikinav_jax.common.files import read_json, write_json
 from wikinav_jax.datasets.knowledge_graphs import load_knowledge_graph
 from wikinav_jax.debate.classification import Scored, details
 from wikinav_jax.debate.complete import completion_rows
 from wikinav_jax.debate.config import apply_compat, check_config
-from wikinav_jax.debate.data import Labelled, cache_folder, first_process_first, labelled_split
+from wikinav_jax.debate.data import Labelled, labelled_split
 from wikinav_jax.debate.evaluate import Debated, debate_claims, mean_probability
 from wikinav_jax.debate.explain import explain_claim, find_triple
 from wikinav_jax.debate.others import can_stack, embedding_scores, frozen_tables, stack
@@ -33,6 +33,7 @@ from wikinav_jax.reports.page import write_debates_page, write_quiz_page, write_
 from wikinav_jax.reports.results import merge_results
 from wikinav_jax.reports.tables import results_table
 from wikinav_jax.training.compilation import enable_compilation_cache
+from wikinav_jax.training.distributed import first_process_first
 from wikinav_jax.training.state import TrainState
 
 MODES = ("build", "train", "evaluate", "explain", "quiz")

@@ -6,19 +6,15 @@ Axes: N nodes of a graph, d width of phi.
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
 
-import jax
 import numpy as np
 from absl import logging
-from jax.experimental import multihost_utils
 from ml_collections import ConfigDict
 
-from wikinav_jax.common.config import ConfigError
+from wikinav_jax.common.config import ConfigError, cache_folder
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.datasets.catalog import load_graph
 from wikinav_jax.graph.linked_text import LinkedTextGraph
@@ -30,8 +26,7 @@ from wikinav_jax.text.encode import load_block_encoder
 from wikinav_jax.text.features import FeatureTable, build_table, text_hash
 from wikinav_jax.text.lsa import Lsa, LsaOptions, build_lsa_table, fit_lsa
 from wikinav_jax.text.titles import with_titles
-
-T = TypeVar("T")
+from wikinav_jax.training.distributed import first_process_first
 
 
 @dataclass(frozen=True)
@@ -63,21 +58,6 @@ class NavigationData:
         """The part of that name: "all", "train" or "eval"."""
         part: Part = getattr(self, name)
         return part
-
-
-def cache_folder(config: ConfigDict) -> Path:
-    """Where graphs and features are kept between runs."""
-    folder = config.cache_dir or os.environ.get("WIKINAV_CACHE") or "~/.cache/wikinav_jax"
-    return Path(folder).expanduser()
-
-
-def first_process_first(build: Callable[[], T]) -> T:
-    """Runs `build` in process 0, then in the others, which find its files already there."""
-    if jax.process_count() == 1:
-        return build()
-    result = build() if jax.process_index() == 0 else None
-    multihost_utils.sync_global_devices("wikinav_jax first_process_first")
-    return result if result is not None else build()
 
 
 def prepare(config: ConfigDict) -> NavigationData:

@@ -10,9 +10,9 @@ import flax.linen as nn
 import jax
 from ml_collections import ConfigDict
 
-from wikinav_jax.common.config import check_choice, flatten
+from wikinav_jax.common.config import cache_folder, check_choice, flatten
 from wikinav_jax.navigation.batches import BatchSpec, WalkSampler
-from wikinav_jax.navigation.data import NavigationData, Part, cache_folder
+from wikinav_jax.navigation.data import NavigationData, Part
 from wikinav_jax.navigation.evaluate import Method
 from wikinav_jax.navigation.features import make_node_features
 from wikinav_jax.navigation.goals import GoalPolicy, RememberingGoalScorer

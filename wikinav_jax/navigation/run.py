@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from wikinav_jax.common.config import ConfigError
+from wikinav_jax.common.config import ConfigError, cache_folder
 from wikinav_jax.common.files import read_json, write_json
 from wikinav_jax.navigation.config import check_config, dataset_of
-from wikinav_jax.navigation.data import NavigationData, cache_folder, prepare
+from wikinav_jax.navigation.data import NavigationData, prepare
 from wikinav_jax.navigation.decoding import DECODINGS
 from wikinav_jax.navigation.evaluate import Evaluation, Method, baselines_for, evaluate
 from wikinav_jax.navigation.explain import can_be_told, example_walks, explain_walk

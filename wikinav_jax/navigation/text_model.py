@@ -17,7 +17,6 @@ from ml_collections import ConfigDict
 from wikinav_jax.common.files import fingerprint, sha256_of
 from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.navigation.batches import WalkSampler
-from wikinav_jax.navigation.data import first_process_first
 from wikinav_jax.navigation.features import make_node_features
 from wikinav_jax.navigation.text_batches import TextSampler
 from wikinav_jax.navigation.text_features import read_graph
@@ -29,6 +28,7 @@ from wikinav_jax.text.pretrained import TOKENIZER_FILES, load_encoder, resolve_c
 from wikinav_jax.text.titles import TitledBlocks, recorded_hashes
 from wikinav_jax.text.tokenizer import Tokenizer, load_tokenizer
 from wikinav_jax.text.tokens import Spans, TokenTable, build_tokens, open_tokens
+from wikinav_jax.training.distributed import first_process_first
 from wikinav_jax.training.mesh import replicate
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
+from wikinav_jax.reports.fields import read_number, read_share
 from wikinav_jax.reports.strings import visible_json
 
 
@@ -50,19 +49,19 @@ def parse_calibration(value: Any) -> Calibration:
         name = item.get("relation") if isinstance(item, dict) else None
         if not isinstance(name, str):
             raise ValueError(f"{where}.relation={name!r} must be a string")
-        area = None if item.get("roc_auc") is None else _share(item, "roc_auc", where)
+        area = None if item.get("roc_auc") is None else read_share(item, "roc_auc", where)
         relations.append(
-            RelationFigures(name, _count(item, where), _share(item, "accuracy", where), area)
+            RelationFigures(name, _count(item, where), read_share(item, "accuracy", where), area)
         )
     bins = [
         Bin(
-            _share(item, "probability", f"reliability[{index}]"),
-            _share(item, "true", f"reliability[{index}]"),
+            read_share(item, "probability", f"reliability[{index}]"),
+            read_share(item, "true", f"reliability[{index}]"),
             _count(item, f"reliability[{index}]"),
         )
         for index, item in enumerate(_list(value, "reliability"))
     ]
-    threshold = _number(value, "threshold", "classification")
+    threshold = read_number(value, "threshold", "classification")
     return Calibration(value["method"], threshold, tuple(relations), tuple(bins))
 
 
@@ -72,23 +71,8 @@ def _list(value: dict[str, Any], name: str) -> list[Any]:
     return value[name]
 
 
-def _number(item: Any, name: str, where: str) -> float:
-    number = item.get(name) if isinstance(item, dict) else None
-    is_number = isinstance(number, numbers.Real) and not isinstance(number, bool)
-    if not is_number or not math.isfinite(number):  # type: ignore[arg-type]
-        raise ValueError(f"{where}.{name}={number!r} must be a finite number")
-    return float(number)  # type: ignore[arg-type]
-
-
-def _share(item: Any, name: str, where: str) -> float:
-    share = _number(item, name, where)
-    if not 0 <= share <= 1:
-        raise ValueError(f"{where}.{name}={share} must lie in [0, 1]")
-    return share
-
-
 def _count(item: Any, where: str) -> int:
-    count = _number(item, "claims", where)
+    count = read_number(item, "claims", where)
     if count < 1 or count != int(count):
         raise ValueError(f"{where}.claims={count} must be a whole number above 0")
     return int(count)

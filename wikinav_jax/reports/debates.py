@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wikinav_jax.reports.fields import read_number, read_share
 from wikinav_jax.reports.strings import visible_json
 
 SIDES = ("pro", "con")
@@ -86,8 +85,8 @@ def parse_debate(value: Any, where: str = "debate") -> Debate:
         relation=_thing(_field(value, "relation", where, dict), f"{where}.relation"),
         object=_thing(_field(value, "object", where, dict), f"{where}.object"),
         label=label,
-        probability=_share(value, "probability", where),
-        threshold=_share(value, "threshold", where),
+        probability=read_share(value, "probability", where),
+        threshold=read_share(value, "threshold", where),
         rollouts=_count(value, "rollouts", where),
         without_con=_optional_share(silenced, "con", f"{where}.silenced"),
         without_pro=_optional_share(silenced, "pro", f"{where}.silenced"),
@@ -122,23 +121,8 @@ def _thing(value: Mapping[str, Any], where: str) -> Thing:
     return Thing(_field(value, "id", where, str), _field(value, "name", where, str), text)
 
 
-def _number(value: Any, name: str, where: str) -> float:
-    number = value.get(name) if isinstance(value, Mapping) else None
-    is_number = isinstance(number, numbers.Real) and not isinstance(number, bool)
-    if not is_number or not math.isfinite(number):  # type: ignore[arg-type]
-        raise ValueError(f"{where}.{name}={number!r} must be a finite number")
-    return float(number)  # type: ignore[arg-type]
-
-
-def _share(value: Any, name: str, where: str) -> float:
-    number = _number(value, name, where)
-    if not 0 <= number <= 1:
-        raise ValueError(f"{where}.{name}={number} must lie in [0, 1]")
-    return number
-
-
 def _optional_share(value: Any, name: str, where: str) -> float | None:
-    return None if value.get(name) is None else _share(value, name, where)
+    return None if value.get(name) is None else read_share(value, name, where)
 
 
 def _count(value: Any, name: str, where: str) -> int:
@@ -164,6 +148,6 @@ def _arguments(value: Any, side: str, where: str) -> tuple[Argument, ...]:
                 )
             )
         found.append(
-            Argument(_number(item, "score", place), _count(item, "count", place), tuple(hops))
+            Argument(read_number(item, "score", place), _count(item, "count", place), tuple(hops))
         )
     return tuple(found)

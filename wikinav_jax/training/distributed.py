@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import jax
+from jax.experimental import multihost_utils
+
+T = TypeVar("T")
 
 
 def initialize_distributed(
@@ -61,3 +67,12 @@ def initialize_distributed(
         heartbeat_timeout_seconds=heartbeat_timeout,
         cluster_detection_method="deactivate",
     )
+
+
+def first_process_first(build: Callable[[], T]) -> T:
+    """Runs `build` in process 0, then in the others, which find its files already there."""
+    if jax.process_count() == 1:
+        return build()
+    result = build() if jax.process_index() == 0 else None
+    multihost_utils.sync_global_devices("wikinav_jax first_process_first")
+    return result if result is not None else build()
