@@ -5,7 +5,7 @@ Command:   python -m wikinav_jax.main --config=configs/r2d2.py:fb15k237 --workdi
 Hardware:  2 CPU cores, 8 GB of memory; a step of fb15k237 holds 512 debates of 18 agent steps,
            of which 29,000 a second were learned from and 43,000 evaluated (all edges)
 
-Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing:
+Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing, NAME+VARIANT+VARIANT two:
 
   fb15k237       FB15k-237 with the labelled files that R2D2's authors published
   wn18rr         WN18RR, likewise
@@ -17,6 +17,8 @@ Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing:
 
   plus           R2D2+: frozen tables of our own TransE
   claim          beyond the paper: the judge also reads the subject itself
+  marks          beyond the paper: agents and judge are told which steps lead to the object
+  sight          likewise; the agents also, which lead to a neighbour of the object
   own_answers    the agents may use other known answers of the query (hide="query")
   released_code  what the published code does otherwise than the paper; and one difference each:
   mean, no_baseline, constant_entropy, no_l2, shared_previous, seen_inverse, first_200,
@@ -31,18 +33,19 @@ from wikinav_jax.debate.config import default_config
 
 
 def get_config(argument: str = "fb15k237") -> ConfigDict:
-    """The config of GRAPH or GRAPH+VARIANT; ValueError lists them."""
-    graph, _, variant = argument.partition("+")
+    """The config of GRAPH, GRAPH+VARIANT, GRAPH+VARIANT+…; ValueError lists them."""
+    graph, *variants = argument.split("+")
     if graph not in GRAPHS:
         raise ValueError(f"graph {graph!r} is not one of {', '.join(GRAPHS)}")
-    if variant and variant not in VARIANTS:
-        raise ValueError(f"variant {variant!r} is not one of {', '.join(VARIANTS)}")
+    for variant in variants:
+        if variant not in VARIANTS:
+            raise ValueError(f"variant {variant!r} is not one of {', '.join(VARIANTS)}")
     config = default_config()
     config.dataset.name = graph.removesuffix("_ctd").removesuffix("_dag")
     GRAPHS[graph](config)
-    if variant:
+    for variant in variants:
         VARIANTS[variant](config)
-        config.name = f"r2d2_{variant}"
+    config.name = "_".join(["r2d2", *variants])
     return config
 
 
@@ -120,6 +123,8 @@ GRAPHS: dict[str, Callable[[ConfigDict], None]] = {
 VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "plus": _plus,
     "claim": _set(judge__sees_subject=True),
+    "marks": _set(debate__marks="object"),
+    "sight": _set(debate__marks="neighbours"),
     "own_answers": _set(debate__hide="query"),
     "released_code": _released_code,
     "mean": _set(judge__aggregate="mean"),

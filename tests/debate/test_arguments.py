@@ -19,6 +19,7 @@ from wikinav_jax.training.mesh import make_mesh
 
 KG = make_graph()
 DEBATES = 40
+JOINED = [set(KG.edge_object[KG.indptr[e] : KG.indptr[e + 1]]) for e in range(KG.num_entities)]
 RULES = Rules(num_rounds=2, path_length=3, hide="answers", width=8)
 
 
@@ -27,9 +28,9 @@ def graph():
     return to_device(KG, make_mesh())
 
 
-@pytest.fixture(scope="module")
-def agent(graph) -> Agent:
-    return Agent(KG.num_entities, graph.num_tokens, 4)
+@pytest.fixture(scope="module", params=[0, 2], ids=["paper", "marked"])
+def agent(graph, request) -> Agent:
+    return Agent(KG.num_entities, graph.num_tokens, 4, num_marks=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,12 @@ def test_log_probabilities_and_entropies_by_hand(agent, params, graph, queries):
             node = queries.subject
             previous = jnp.full(DEBATES, graph.start)
             for step in range(3):
-                memory, query = ask(agent, own, memory, previous, node, context, method="read")
+                arrived = node == queries.object
+                memory, query = ask(
+                    agent, own, memory, previous, node, context, arrived, method="read"
+                )
+                extra = np.asarray(ask(agent, own, query, method="mark_scores"), np.float64)
+                assert extra.shape == (DEBATES, agent.num_marks)
                 entity, relation = np.asarray(own["entity"]), np.asarray(own["relation"])
                 for debate in range(0, DEBATES, 7):
                     here, subject = int(node[debate]), int(queries.subject[debate])
@@ -113,7 +119,14 @@ def test_log_probabilities_and_entropies_by_hand(agent, params, graph, queries):
                         and not (e == subject and r == p + KG.num_relations)
                     ]
                     q = np.asarray(query[debate], np.float64)
+                    goal = int(queries.object[debate])
+                    marks = [
+                        [e == goal, goal in JOINED[e] and subject not in (e, goal)]
+                        for _, e in edges
+                    ]
                     score = [relation[r] @ q[:4] + entity[e] @ q[4:] for r, e in edges]
+                    if agent.num_marks:
+                        score = np.array(score) + np.array(marks) @ extra[debate]
                     log_p = np.array(score) - np.logaddexp.reduce(score)
                     taken = (
                         int(arguments.relation[debate, place, step]),

@@ -12,12 +12,13 @@ from wikinav_jax.debate.data import as_queries
 from wikinav_jax.debate.environment import (
     choose_among_all,
     is_hidden,
+    marks_of,
     step_uniformly,
     to_device,
     window,
 )
 from wikinav_jax.debate.types import DebateGraph, Queries
-from wikinav_jax.graph.triples import KnowledgeGraph
+from wikinav_jax.graph.triples import KnowledgeGraph, from_triples
 from wikinav_jax.training.mesh import make_mesh
 
 
@@ -125,16 +126,65 @@ def test_without_sampling_the_first_edges_of_the_file_are_at_hand():
     assert actions.entity[:, :5].tolist() == [first] * 3
 
 
-def probabilities(kg: KnowledgeGraph, entity: int, hidden: set[int]) -> np.ndarray:
+def marks_by_hand(kg: KnowledgeGraph, subject: int, goal: int, entity: int) -> list[bool]:
+    """Whether a place is the object, and whether it is joined to it."""
+    joined = goal in {e for _, e in edges_of(kg, entity)}
+    return [entity == goal, joined and subject not in (entity, goal)]
+
+
+def test_marks_by_hand():
+    kg = make_graph()
+    graph = on_device(kg)
+    n = kg.num_entities
+    subject, goal, entity = (grid.ravel() for grid in np.meshgrid([3, 20, 40], range(n), range(n)))
+    queries = Queries(jnp.array(subject), jnp.zeros(len(subject), int), jnp.array(goal))
+    expected = [
+        marks_by_hand(kg, *map(int, row)) for row in zip(subject, goal, entity, strict=True)
+    ]
+    for num_marks in range(3):
+        found = marks_of(graph, queries, jnp.array(entity)[:, None], num_marks)
+        np.testing.assert_array_equal(found[:, 0], np.array(expected)[:, :num_marks])
+    assert np.array(expected).any(axis=0).all()
+
+
+def test_marks_never_show_a_hidden_edge():
+    """With and without the claim (or another answer) among the facts, the agents see the same."""
+    facts = [("s", "near", "a"), ("a", "owns", "b"), ("c", "owns", "o"), ("b", "near", "d")]
+    for answer in ("o", "b", "s"):
+        hidden = ("s", "owns", answer)
+        with_it, without = (
+            from_triples(known, valid=sorted({hidden, ("s", "owns", "o")}))
+            for known in ([*facts, hidden], facts)
+        )
+        n = without.num_entities
+        claim = ("s", "owns", answer if answer == "s" else "o")
+        query = jax.tree.map(lambda leaf, n=n: jnp.repeat(leaf, n), queries_of(without, claim))
+        place = jnp.arange(n)[:, None]
+        np.testing.assert_array_equal(
+            marks_of(on_device(with_it), query, place, 2),
+            marks_of(on_device(without), query, place, 2),
+        )
+
+
+def probabilities(
+    kg: KnowledgeGraph, entity: int, subject: int, goal: int, hidden: set[int]
+) -> np.ndarray:
     """Softmax over an entity's edges and staying, by hand; scores as in `draws`."""
+
+    def mark(place: int) -> float:
+        return float(np.dot(marks_by_hand(kg, subject, goal, place), MARK_SCORES))
+
     edges = [*edges_of(kg, entity), (kg.stay, entity)]
-    scores = np.array([np.sin(r) + np.cos(e) for r, e in edges])
+    scores = np.array([np.sin(r) + np.cos(e) + mark(e) for r, e in edges])
     scores[[i for i, (r, _) in enumerate(edges) if r in hidden]] = -np.inf
     weight = np.exp(scores - scores.max())
     by_action = np.zeros((2 * kg.num_relations + 1, kg.num_entities))
     for (r, e), share in zip(edges, weight / weight.sum(), strict=True):
         by_action[r, e] = share
     return by_action
+
+
+MARK_SCORES = (2.0, 1.0)
 
 
 def draws(kg: KnowledgeGraph, node: jax.Array, queries: Queries, tile: int, **options: object):
@@ -148,6 +198,7 @@ def draws(kg: KnowledgeGraph, node: jax.Array, queries: Queries, tile: int, **op
             jnp.tile(jnp.sin(jnp.arange(tokens))[None], (len(node), 1)),
             jnp.ones((len(node), 1)),
             jnp.cos(jnp.arange(kg.num_entities, dtype=jnp.float32))[:, None],
+            jnp.tile(jnp.array(MARK_SCORES)[None], (len(node), 1)),
             jax.random.key(5),
             rule="answers",
             tile=tile,
@@ -164,10 +215,12 @@ def test_the_draw_among_all_edges_is_exact(tile):
     node = jnp.tile(jnp.array([land, person]), visits // 2)
     subject = jnp.tile(jnp.array([person, person]), visits // 2)
     citizen = jnp.full(visits, kg.find_relation("citizen of"))
-    relation, entity = draws(kg, node, Queries(subject, citizen, subject), tile)
+    goal = kg.find_entity("city04")  # in land0: one step from there
+    queries = Queries(subject, citizen, jnp.full(visits, goal))
+    relation, entity = draws(kg, node, queries, tile)
     for place, start in enumerate((land, person)):
         hidden = {kg.find_relation("citizen of")} if start == person else set()
-        expected = probabilities(kg, start, hidden)
+        expected = probabilities(kg, start, person, goal, hidden)
         if start == land:  # the inverse edge to the subject is hidden too
             expected[kg.find_relation("citizen of") + kg.num_relations, person] = 0
             expected /= expected.sum()
@@ -182,7 +235,7 @@ def test_greedy_takes_the_best_edge_of_a_hub_wherever_it_lies():
     kg = make_star()
     hub = kg.find_entity("hub")
     node = jnp.array([hub, kg.find_entity("goal"), hub])
-    nobody = Queries(node - node - 1, node - node, node)
+    nobody = Queries(node - node - 1, node - node, node - node - 1)
     relation, entity = draws(kg, node, nobody, 16, greedy=True)
     leaves = [e for _, e in edges_of(kg, hub)]
     best = max(leaves, key=lambda e: np.cos(e))

@@ -26,9 +26,9 @@ def make_debates(count: int = 4, arguments: int = 6, seed: int = 0) -> tuple[Que
     )
 
 
-def params_of(judge: Judge, **more: object) -> dict:
+def params_of(judge: Judge) -> dict:
     queries, arguments = make_debates()
-    params = judge.init(jax.random.key(0), queries, arguments, **more)["params"]
+    params = judge.init(jax.random.key(0), queries, arguments)["params"]
     return jax.tree.map(lambda leaf: leaf + 0.3, params)  # biases are not all 0
 
 
@@ -36,13 +36,16 @@ def relu(values: np.ndarray) -> np.ndarray:
     return np.maximum(values, 0)
 
 
+@pytest.mark.parametrize("marks", [False, True])
 @pytest.mark.parametrize("aggregate", ["sum", "mean"])
-def test_by_hand(aggregate):
-    judge = make_judge(aggregate=aggregate)
+def test_by_hand(aggregate, marks):
+    judge = make_judge(aggregate=aggregate, marks_object=marks)
     params = params_of(judge)
     queries, arguments = make_debates()
     found = judge.apply({"params": params}, queries, arguments)
     p = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
+    arrivals = (np.asarray(arguments.entity) == np.asarray(queries.object)[:, None, None]).sum()
+    assert arrivals > 3
 
     def dense(name: str, values: np.ndarray) -> np.ndarray:
         return values @ p[name]["kernel"] + p[name]["bias"]
@@ -58,6 +61,8 @@ def test_by_hand(aggregate):
                 first = first + p["relation"][r] @ p["step_relation"][step]
                 if e != subject:  # masked wherever a path touches it
                     first = first + p["entity"][e] @ p["step_entity"][step]
+                if marks and e == obj:
+                    first = first + p["step_object"][step]
             said.append(relu(dense("second", relu(first))))
         total = np.sum(said, axis=0) / (6 if aggregate == "mean" else 1)
         logit = dense("decide", relu(dense("weigh", total)))[0]
@@ -110,7 +115,7 @@ def test_silenced_arguments_count_for_nothing(aggregate):
     queries, arguments = make_debates()
     weighed = ask(judge, params, queries, arguments, method="weigh_each")
     heard = jnp.array([1.0, 0, 1, 0, 1, 0])
-    silenced = ask(judge, params, weighed, queries, None, heard, method="verdict")
+    silenced = ask(judge, params, weighed, queries, heard, method="verdict")
     only = ask(judge, params, weighed[:, ::2], queries, method="verdict")
     np.testing.assert_allclose(silenced, only, rtol=1e-5)
 
@@ -127,17 +132,6 @@ def test_the_score_of_an_argument_is_the_verdict_on_it_alone():
         np.testing.assert_allclose(
             scores[:, i], judge.apply({"params": params}, queries, alone), rtol=1e-5
         )
-
-
-def test_claim_features_are_read_and_required():
-    judge = make_judge(num_claim_features=2)
-    queries, arguments = make_debates()
-    features = jnp.arange(8.0).reshape(4, 2)
-    params = params_of(judge, claim=features)
-    first = judge.apply({"params": params}, queries, arguments, features)
-    assert (first != judge.apply({"params": params}, queries, arguments, -features)).any()
-    with pytest.raises(ValueError, match="none were given"):
-        judge.apply({"params": params}, queries, arguments)
 
 
 def test_unknown_aggregate_is_refused():

@@ -252,6 +252,9 @@ def test_every_variant_of_the_config_can_be_made():
         config = module["get_config"](f"fb15k237+{variant}")
         check_config(config)
         assert config.name == f"r2d2_{variant}"
+    both = module["get_config"]("fb15k237+sight+claim")
+    assert (both.debate.marks, both.judge.sees_subject) == ("neighbours", True)
+    assert both.name == "r2d2_sight_claim"
     for argument in ("fb15k", "fb15k237+minus"):
         with pytest.raises(ValueError, match="is not one of"):
             module["get_config"](argument)

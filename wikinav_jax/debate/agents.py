@@ -41,6 +41,7 @@ class Agent(nn.Module):
     dim: int  # d
     frozen: bool = False  # tables are given and stay (R2D2+)
     sees_object: bool = True  # False: a walker that must find the object
+    num_marks: int = 0  # M; beyond the paper: what an edge shows of the object, environment.MARKS
 
     def setup(self) -> None:
         self.entity = self.param(
@@ -53,6 +54,9 @@ class Agent(nn.Module):
         self.read_claim = nn.Dense(gates, name="claim")
         self.read_relation = nn.Dense(gates, use_bias=False, name="last_relation")
         self.read_entity = nn.Dense(gates, use_bias=False, name="here")
+        if self.num_marks:
+            self.read_arrival = self.param("arrival", nn.initializers.zeros_init(), (gates,))
+            self.pull = nn.Dense(self.num_marks, name="pull")
         self.recur = nn.Dense(
             gates, use_bias=False, name="recurrent", kernel_init=nn.initializers.orthogonal()
         )
@@ -67,8 +71,9 @@ class Agent(nn.Module):
         """Touches every parameter, for `init`."""
         context = self.context(queries)
         memory = fresh_memory(queries.subject.shape[0], self.dim)
-        memory, query = self.read(memory, queries.relation, queries.subject, context)
-        return self.relation_scores(query)
+        arrived = queries.subject == queries.object
+        memory, query = self.read(memory, queries.relation, queries.subject, context, arrived)
+        return self.relation_scores(query) + self.mark_scores(query).sum(axis=1, keepdims=True)
 
     def context(self, queries: Queries) -> jax.Array:
         """What the claim adds to the gates at every step, float32 [B, 8d]."""
@@ -79,7 +84,12 @@ class Agent(nn.Module):
         return self.read_claim(jnp.concatenate(known, axis=1))
 
     def read(
-        self, memory: Memory, previous: jax.Array, node: jax.Array, context: jax.Array
+        self,
+        memory: Memory,
+        previous: jax.Array,
+        node: jax.Array,
+        context: jax.Array,
+        arrived: jax.Array,
     ) -> tuple[Memory, jax.Array]:
         """One step of the LSTM.
 
@@ -88,6 +98,8 @@ class Agent(nn.Module):
           previous: int32 [B], relation of the step before, or START.
           node: int32 [B], current entity.
           context: from `context`.
+          arrived: bool [B], whether the current entity is the claim's object; read by agents to
+            which it is marked.
 
         Returns:
           The new memory, and its output float32 [B, 2d]: the query that actions are scored by.
@@ -96,6 +108,8 @@ class Agent(nn.Module):
         entity, relation = self.tables()
         gates = context + self.read_relation(relation[previous]) + self.read_entity(entity[node])
         gates = gates + self.recur(memory.hidden)
+        if self.num_marks:
+            gates = gates + arrived[:, None] * self.read_arrival[None]
         update, forget, candidate, output = jnp.split(gates, 4, axis=1)
         # Remembering is the default: the bias of 1 of Jozefowicz et al. (2015).
         kept = memory.cell * jax.nn.sigmoid(forget + 1.0)
@@ -111,6 +125,10 @@ class Agent(nn.Module):
         """float32 [B, d]: an entity's share is its dot product with this."""
         return query[:, self.dim :]
 
+    def mark_scores(self, query: jax.Array) -> jax.Array:
+        """What each mark adds to an action's score, float32 [B, M]."""
+        return self.pull(query) if self.num_marks else jnp.zeros((query.shape[0], 0))
+
     def logits(self, query: jax.Array, actions: Actions) -> jax.Array:
         """<output, [relation; entity]> of the actions at hand, float32 [B, K]; -inf where invalid.
 
@@ -120,4 +138,8 @@ class Agent(nn.Module):
         entity, _ = self.tables()
         of_relation = jnp.take_along_axis(self.relation_scores(query), actions.relation, axis=1)
         of_entity = jnp.einsum("bkd,bd->bk", entity[actions.entity], self.entity_query(query))
-        return jnp.where(actions.valid, of_relation + of_entity, -jnp.inf)
+        score = of_relation + of_entity
+        if self.num_marks:
+            marks = actions.marks.astype(score.dtype)
+            score = score + jnp.einsum("bkm,bm->bk", marks, self.mark_scores(query))
+        return jnp.where(actions.valid, score, -jnp.inf)

@@ -87,7 +87,16 @@ def play(
                 relation, entity = step_uniformly(graph, queries, node, step_key, rules.hide)
                 return (memory, relation, entity), (relation, entity, zero, zero)
             own = params[name]
-            memory, query = ask(agent, own, memory, previous, node, contexts[name], method="read")
+            memory, query = ask(
+                agent,
+                own,
+                memory,
+                previous,
+                node,
+                contexts[name],
+                node == queries.object,
+                method="read",
+            )
             if rules.policy == "all":
                 relation, entity = choose_among_all(
                     graph,
@@ -96,6 +105,7 @@ def play(
                     ask(agent, own, query, method="relation_scores"),
                     ask(agent, own, query, method="entity_query"),
                     params[name]["entity"],
+                    ask(agent, own, query, method="mark_scores"),
                     step_key,
                     rule=rules.hide,
                     greedy=rules.greedy,
@@ -110,6 +120,7 @@ def play(
                 width=rules.width,
                 rule=rules.hide,
                 sample=rules.sample_window,
+                num_marks=agent.num_marks,
             )
             relation, entity, log_prob, entropy = _choose(agent, own, query, actions, choice_key)
             return (memory, relation, entity), (relation, entity, log_prob, entropy)

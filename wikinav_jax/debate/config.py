@@ -10,7 +10,7 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import ConfigError, check_choice, check_range
-from wikinav_jax.debate.environment import HIDING
+from wikinav_jax.debate.environment import HIDING, MARKS
 from wikinav_jax.debate.judge import AGGREGATES
 from wikinav_jax.debate.negatives import SIDES
 
@@ -54,6 +54,7 @@ def default_config() -> ConfigDict:
     config.debate.hide = "answers"  # edges hidden from the agents; see environment.HIDING
     config.debate.hide_in_training = ""  # likewise in training; "" is the same
     config.debate.share_previous = False  # an argument begins with the last relation before it
+    config.debate.marks = "none"  # beyond the paper: what shows of the object, environment.MARKS
     config.debate.max_actions = 0  # edges of an entity in evaluation, the first ones; 0: all
 
     config.agents = ConfigDict()
@@ -148,6 +149,7 @@ def hide_in_training(config: ConfigDict) -> str:
 def check_config(config: ConfigDict) -> None:
     """Raises ConfigError for values that could only fail later."""
     check_choice("compat", config.compat, COMPATS)
+    check_choice("debate.marks", config.debate.marks, MARKS)
     check_choice("debate.hide", config.debate.hide, HIDING)
     if config.debate.hide_in_training:
         check_choice("debate.hide_in_training", config.debate.hide_in_training, HIDING)

@@ -5,7 +5,7 @@ Axes: S shards, Q queries of a shard, n triples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax
@@ -71,7 +71,6 @@ class QuerySampler:
         queries_per_shard: int,
         seed: int,
         negative_side: str = "object",
-        claim_features: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         if queries_per_shard % 2:
             raise ValueError(f"queries_per_shard={queries_per_shard} must be even")
@@ -79,7 +78,6 @@ class QuerySampler:
         self._half = queries_per_shard // 2
         self._seed = seed
         self._negatives = PlausibleNegatives(kg, negative_side)
-        self._claim_features = claim_features
 
     def batch_at(self, step: int, shards: Iterable[int]) -> LabelledQueries:
         """Leaves [S, Q] of the given shards; shard s of step t is drawn from (seed, s, t)."""
@@ -93,7 +91,4 @@ class QuerySampler:
         triples = np.stack([facts, negatives], axis=1).reshape(-1, 3)
         label = np.tile(np.array([1, 0], np.float32), self._half)
         weight = np.stack([np.ones(self._half), found], axis=1).reshape(-1).astype(np.float32)
-        features = np.zeros((len(triples), 0), np.float32)
-        if self._claim_features is not None:
-            features = self._claim_features(triples)
-        return LabelledQueries(as_queries(triples), label, weight, features)
+        return LabelledQueries(as_queries(triples), label, weight)

@@ -17,6 +17,7 @@ from wikinav_jax.debate.types import Array, DebateGraph, Queries
 from wikinav_jax.graph.triples import KnowledgeGraph
 from wikinav_jax.training.mesh import replicate
 
+MARKS = ("none", "object", "neighbours")  # number of marks: 0, 1, 2
 HIDING = ("answers", "query", "query_forward", "none")
 _UNIFORM_TRIES = 8  # draws of a random walker before it stays
 _NEVER = -1e30
@@ -39,6 +40,7 @@ def to_device(kg: KnowledgeGraph, mesh: Mesh, *, seed: int = 0, shuffle: bool = 
             indptr=kg.indptr.astype(np.int32),
             relation=kg.edge_relation[order],
             entity=kg.edge_object[order],
+            neighbour=kg.edge_object[np.lexsort((kg.edge_object, source))],
             num_relations=kg.num_relations,
         ),
     )
@@ -69,12 +71,53 @@ def is_hidden(
     raise ValueError(f"rule={rule!r} is not one of {', '.join(HIDING)}")
 
 
+def marks_of(graph: DebateGraph, queries: Queries, entity: jax.Array, num_marks: int) -> jax.Array:
+    """What can be told of places with the claim's object in view, bool [B, K, M].
+
+    Mark 0: the place is the object. Mark 1: an edge joins it to the object, and neither is
+    the subject: all hidden edges are at the subject, and none may show.
+
+    Args:
+      graph: from `to_device`.
+      queries: leaves [B].
+      entity: int32 [B, K].
+      num_marks: M, at most 2.
+    """
+    if not num_marks:
+        return jnp.zeros((*entity.shape, 0), bool)
+    goal = queries.object[:, None]
+    marks = [entity == goal]
+    if num_marks > 1:
+        subject = queries.subject[:, None]
+        shows = (entity != subject) & (goal != subject)
+        marks.append(_are_joined(graph, goal, entity) & shows)
+    return jnp.stack(marks, axis=-1)
+
+
+def _are_joined(graph: DebateGraph, one: jax.Array, other: jax.Array) -> jax.Array:
+    """Whether an edge of any relation joins two entities; bisects the first one's neighbours."""
+    shape = jnp.broadcast_shapes(one.shape, other.shape)
+    begin = jnp.broadcast_to(graph.indptr[one], shape)
+    end = jnp.broadcast_to(graph.indptr[one + 1], shape)
+    last = graph.neighbour.shape[0] - 1
+
+    def halve(_: Any, bounds: Any) -> Any:
+        low, high = bounds
+        middle = (low + high) // 2
+        goes_up = (low < high) & (graph.neighbour[jnp.minimum(middle, last)] < other)
+        return jnp.where(goes_up, middle + 1, low), jnp.where(goes_up, high, middle)
+
+    low, _ = jax.lax.fori_loop(0, max(last, 1).bit_length() + 1, halve, (begin, end))
+    return (low < end) & (graph.neighbour[jnp.minimum(low, last)] == other)
+
+
 class Actions(NamedTuple):
     """What can be done at a step; the last action is to stay, which is always possible."""
 
     relation: jax.Array  # int32 [B, K + 1]
     entity: jax.Array  # int32 [B, K + 1]
     valid: jax.Array  # bool [B, K + 1]
+    marks: jax.Array  # bool [B, K + 1, M], see `marks_of`
 
 
 def window(
@@ -86,6 +129,7 @@ def window(
     width: int,
     rule: str,
     sample: bool = True,
+    num_marks: int = 0,
 ) -> Actions:
     """At most `width` edges of each walker's entity, and to stay.
 
@@ -100,6 +144,7 @@ def window(
       width: K.
       rule: see `is_hidden`.
       sample: see above.
+      num_marks: M.
     """
     chex.assert_rank([node, queries.subject], 1)
     begin = graph.indptr[node]
@@ -117,10 +162,12 @@ def window(
     column = jax.tree.map(lambda leaf: leaf[:, None], queries)
     hidden = is_hidden(graph, column, node[:, None], relation, entity, rule)
     stay = jnp.full_like(node, graph.stay)[:, None]
+    entity = jnp.concatenate([entity, node[:, None]], axis=1)
     return Actions(
         relation=jnp.concatenate([relation, stay], axis=1),
-        entity=jnp.concatenate([entity, node[:, None]], axis=1),
+        entity=entity,
         valid=jnp.concatenate([exists & ~hidden, jnp.ones_like(stay, bool)], axis=1),
+        marks=marks_of(graph, queries, entity, num_marks),
     )
 
 
@@ -157,6 +204,7 @@ def choose_among_all(
     relation_scores: jax.Array,
     entity_query: jax.Array,
     entity_table: jax.Array,
+    mark_scores: jax.Array,
     key: jax.Array,
     *,
     rule: str,
@@ -176,6 +224,7 @@ def choose_among_all(
       relation_scores: float32 [B, 2R + 2], score of each relation for each walker.
       entity_query: float32 [B, d]; an entity's score is its dot product with this.
       entity_table: float32 [N, d].
+      mark_scores: float32 [B, M]; what each mark adds, see `marks_of`.
       key: typed key.
       rule: see `is_hidden`.
       greedy: take the best edge instead of drawing.
@@ -186,6 +235,12 @@ def choose_among_all(
     """
     chex.assert_rank([node, entity_query, relation_scores], [1, 2, 2])
     walkers = node.shape[0]
+    num_marks = mark_scores.shape[1]
+
+    def marked(queries: Queries, entity: jax.Array, scores: jax.Array) -> jax.Array:
+        marks = marks_of(graph, queries, entity, num_marks).astype(scores.dtype)
+        return jnp.einsum("bkm,bm->bk", marks, scores)
+
     capacity = walkers
     begin = graph.indptr[node]
     degree = graph.indptr[node + 1] - begin
@@ -196,6 +251,7 @@ def choose_among_all(
 
     stay_key, edge_key = jax.random.split(key)
     stay_score = relation_scores[:, graph.stay] + (entity_query * entity_table[node]).sum(axis=1)
+    stay_score += marked(queries, node[:, None], mark_scores)[:, 0]
     if not greedy:
         stay_score += jax.random.gumbel(stay_key, (walkers,))
 
@@ -213,6 +269,9 @@ def choose_among_all(
         hidden = is_hidden(graph, column, node[walker][:, None], relation, entity, rule)
         score = relation_scores[walker[:, None], relation] + jnp.einsum(
             "ckd,cd->ck", entity_table[entity], entity_query[walker]
+        )
+        score += marked(
+            jax.tree.map(lambda leaf: leaf[walker], queries), entity, mark_scores[walker]
         )
         if not greedy:
             score += jax.random.gumbel(jax.random.fold_in(edge_key, number), score.shape)

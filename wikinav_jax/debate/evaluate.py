@@ -149,12 +149,12 @@ def _program(
         weighed = ask(judge, bound, debated, arguments, method="weigh_each")
         count = weighed.shape[1]
         is_pro = (jnp.arange(count) % len(rules.agents) == 0).astype(jnp.float32)
-        verdict = functools.partial(ask, judge, bound, weighed, debated, None, method="verdict")
+        verdict = functools.partial(ask, judge, bound, weighed, debated, method="verdict")
         verdicts = Verdicts(
             logit=verdict(),
             pro_logit=verdict(heard=is_pro),
             con_logit=verdict(heard=1 - is_pro),
-            scores=ask(judge, bound, weighed, debated, None, method="score_each"),
+            scores=ask(judge, bound, weighed, debated, method="score_each"),
         )
         found = (verdicts, arguments if keep else None)
         return jax.tree.map(lambda leaf: leaf.reshape(claims, rollouts, *leaf.shape[1:]), found)

@@ -1,6 +1,6 @@
 """The judge: weighs the arguments of a debate. R2D2 paper, section 3.2.
 
-Axes: B debates, A arguments, T steps, F numbers known of the claim.
+Axes: B debates, A arguments, T steps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Judge(nn.Module):
     aggregate: str = "sum"
     frozen: bool = False  # tables are given and stay (R2D2+)
     sees_subject: bool = False  # beyond the paper: the classifier also reads (s, p, o) itself
-    num_claim_features: int = 0  # F; beyond the paper: what else is known of the claim
+    marks_object: bool = False  # beyond the paper: it is told where a path stands at the object
     dropout: float = 0.0  # of an argument's hidden layer
 
     def setup(self) -> None:
@@ -53,20 +53,19 @@ class Judge(nn.Module):
         if self.sees_subject:
             self.read_subject = nn.Dense(width, name="subject")
             self.weigh_subject = nn.Dense(width, use_bias=False, name="weigh_subject")
-        if self.num_claim_features:
-            self.read_features = nn.Dense(width, name="features")
-            self.weigh_features = nn.Dense(width, use_bias=False, name="weigh_features")
+        if self.marks_object:
+            zeros = nn.initializers.zeros_init()
+            self.step_object = self.param("step_object", zeros, (steps, width))
 
     def __call__(
         self,
         queries: Queries,
         arguments: Arguments,
-        claim: jax.Array | None = None,
         *,
         train: bool = False,
     ) -> jax.Array:
         """The logit of every debate, float32 [B]."""
-        return self.verdict(self.weigh_each(queries, arguments, train=train), queries, claim)
+        return self.verdict(self.weigh_each(queries, arguments, train=train), queries)
 
     def weigh_each(
         self, queries: Queries, arguments: Arguments, *, train: bool = False
@@ -82,6 +81,9 @@ class Judge(nn.Module):
             + jnp.einsum("batd,tdh->bah", places, self.step_entity)
             + self.read_claim(known)[:, None]
         )
+        if self.marks_object:
+            arrived = arguments.entity == queries.object[:, None, None]
+            hidden += jnp.einsum("bat,th->bah", arrived.astype(hidden.dtype), self.step_object)
         hidden = self.drop(nn.relu(hidden), deterministic=not train)
         return nn.relu(self.second(hidden))
 
@@ -89,7 +91,6 @@ class Judge(nn.Module):
         self,
         weighed: jax.Array,
         queries: Queries,
-        claim: jax.Array | None = None,
         heard: jax.Array | None = None,
     ) -> jax.Array:
         """The logit that the claim is true, float32 [B].
@@ -97,7 +98,6 @@ class Judge(nn.Module):
         Args:
           weighed: from `weigh_each`.
           queries: leaves [B].
-          claim: float32 [B, F], where the judge reads more than the debate.
           heard: float32 [A], 0 for arguments that are silenced; all are heard when None.
         """
         count = weighed.shape[1]
@@ -105,13 +105,11 @@ class Judge(nn.Module):
         total = jnp.einsum("bah,a->bh", weighed, heard)
         if self.aggregate == "mean":
             total = total / jnp.maximum(heard.sum(), 1.0)
-        return self._classify(total, self._beside(queries, claim))
+        return self._classify(total, self._beside(queries))
 
-    def score_each(
-        self, weighed: jax.Array, queries: Queries, claim: jax.Array | None = None
-    ) -> jax.Array:
+    def score_each(self, weighed: jax.Array, queries: Queries) -> jax.Array:
         """The judge's score of each argument alone, float32 [B, A]: the agents' rewards."""
-        beside = self._beside(queries, claim)
+        beside = self._beside(queries)
         return self._classify(weighed, None if beside is None else beside[:, None])
 
     def tables(self) -> tuple[jax.Array, jax.Array]:
@@ -127,17 +125,11 @@ class Judge(nn.Module):
             hidden = hidden + beside
         return self.decide(nn.relu(hidden))[..., 0]
 
-    def _beside(self, queries: Queries, claim: jax.Array | None) -> jax.Array | None:
+    def _beside(self, queries: Queries) -> jax.Array | None:
         """What the judge knows beside the arguments, float32 [B, hidden]; None in the paper."""
-        found = []
-        if self.sees_subject:
-            entity, relation = self.tables()
-            s, p = entity[queries.subject], relation[queries.relation]
-            o = entity[queries.object]
-            triple = jnp.concatenate([s, p, o, s * o, s * p * o], axis=1)
-            found.append(self.weigh_subject(nn.relu(self.read_subject(triple))))
-        if self.num_claim_features:
-            if claim is None:
-                raise ValueError("this judge reads features of the claim; none were given")
-            found.append(self.weigh_features(nn.relu(self.read_features(claim))))
-        return sum(found[1:], start=found[0]) if found else None
+        if not self.sees_subject:
+            return None
+        entity, relation = self.tables()
+        s, p, o = entity[queries.subject], relation[queries.relation], entity[queries.object]
+        triple = jnp.concatenate([s, p, o, s * o, s * p * o], axis=1)
+        return self.weigh_subject(nn.relu(self.read_subject(triple)))

@@ -16,7 +16,7 @@ from wikinav_jax.debate.agents import Agent
 from wikinav_jax.debate.arguments import Rules, no_arguments, play
 from wikinav_jax.debate.config import hide_in_training
 from wikinav_jax.debate.data import QuerySampler, as_queries
-from wikinav_jax.debate.environment import to_device
+from wikinav_jax.debate.environment import MARKS, to_device
 from wikinav_jax.debate.judge import Judge
 from wikinav_jax.debate.optimizers import alternating
 from wikinav_jax.debate.types import AGENTS, DebateGraph
@@ -69,7 +69,8 @@ class Room:
         frozen = tables is not None
         dim = config.agents.dim if tables is None else tables[0].shape[1]
         tokens = self.graph.num_tokens
-        self.agent = Agent(kg.num_entities, tokens, dim, frozen=frozen)
+        marks = MARKS.index(config.debate.marks)
+        self.agent = Agent(kg.num_entities, tokens, dim, frozen=frozen, num_marks=marks)
         self.judge = Judge(
             kg.num_entities,
             tokens,
@@ -79,6 +80,7 @@ class Room:
             aggregate=config.judge.aggregate,
             frozen=frozen,
             sees_subject=config.judge.sees_subject,
+            marks_object=bool(marks),
             dropout=config.judge.dropout,
         )
         self.shards = local_shards(train.num_shards, self.mesh)

@@ -68,7 +68,6 @@ def make_train_step(
                     params[name],
                     batch.queries,
                     arguments,
-                    batch.claim,
                     method="__call__",
                     train=True,
                     rngs={"dropout": jax.random.fold_in(drop_key, place)},
@@ -127,10 +126,10 @@ def make_train_step(
     ) -> tuple[jax.Array, jax.Array]:
         bound = params
         weighed = ask(judge, bound, batch.queries, arguments, method="weigh_each")
-        scores = ask(judge, bound, weighed, batch.queries, batch.claim, method="score_each")
+        scores = ask(judge, bound, weighed, batch.queries, method="score_each")
         if config.reward == "probability":
             scores = jax.nn.sigmoid(scores)
-        logits = ask(judge, bound, weighed, batch.queries, batch.claim, method="verdict")
+        logits = ask(judge, bound, weighed, batch.queries, method="verdict")
         return jax.lax.stop_gradient((scores, logits))
 
     def train_step(

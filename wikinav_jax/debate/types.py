@@ -23,6 +23,7 @@ class DebateGraph(struct.PyTreeNode):
     indptr: Array  # int32 [N + 1]
     relation: Array  # int32 [E], below 2R
     entity: Array  # int32 [E], where the edge leads
+    neighbour: Array  # int32 [E], the same of each entity in ascending order
     num_relations: int = struct.field(pytree_node=False)  # R, without inverses
 
     @property
@@ -55,7 +56,6 @@ class LabelledQueries(struct.PyTreeNode):
     queries: Queries
     label: Array  # float32 [Q], 1 true, 0 false
     weight: Array  # float32 [Q], 0 where the entry stands for nothing
-    claim: Array  # float32 [Q, F], what the judge knows of the claim beside the debate
 
 
 class Arguments(struct.PyTreeNode):
