@@ -80,8 +80,8 @@ def default_config() -> ConfigDict:
     config.train.pretrain_steps = 500  # of the judge on random walks, first
     config.train.phase_steps = 100  # then judge and agents by turns of so many steps
     config.train.num_shards = 4  # of a batch; a multiple of the number of devices
-    config.train.queries_per_shard = 32  # half of them negatives; even
-    config.train.rollouts = 4  # debates of a query
+    config.train.queries_per_shard = 128  # half of them negatives; even
+    config.train.rollouts = 1  # debates of a query; new queries teach more than new debates
     config.train.max_actions = 64  # edges at hand at a step, at most
     config.train.sample_actions = True  # a hub's are sampled; False: its first ones
     config.train.negative_side = "object"  # of a fact is replaced in its negative; or "subject"

@@ -84,6 +84,7 @@ _DECODINGS = {
     "argmax": "Argmax",
     "no_revisit": "Without revisits",
     "beam": "Beam search",
+    "per_relation": "Threshold per relation",
     "dfs": "Depth first",
 }
 _SPLITS = {
