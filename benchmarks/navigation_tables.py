@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.dot_plot import Dot, dot_plot
 from benchmarks.navigation_cells import TABLES, Run, Table, runs_of
+from benchmarks.runs import finish, is_finished, percent
 from wikinav_jax.common.config import load_config
 from wikinav_jax.common.files import atomic_file, read_json, write_json
 from wikinav_jax.navigation.decoding import DECODINGS
@@ -51,37 +50,10 @@ def command_of(run: Run, seed: int, folder: Path, args: argparse.Namespace) -> l
     ]
 
 
-def is_finished(run: Run, seed: int, args: argparse.Namespace) -> bool:
-    """Whether the folder of a run holds its results, under these settings."""
-    folder = args.workdir / f"{run.name}-{seed}"
-    record = folder / "command.json"
-    return (
-        (folder / "report.html").is_file()
-        and record.is_file()
-        and read_json(record) == command_of(run, seed, folder, args)
-    )
-
-
-def finish(run: Run, seed: int, args: argparse.Namespace) -> Path:
-    """Trains and evaluates a run unless its results are there; returns its folder.
-
-    Raises ValueError where the folder holds a run with other settings.
-    """
-    folder = args.workdir / f"{run.name}-{seed}"
-    command = command_of(run, seed, folder, args)
-    record = folder / "command.json"
-    if record.is_file() and read_json(record) != command:
-        raise ValueError(
-            f"{folder} holds a run with other settings (see {record}); give another --workdir, or "
-            "delete that folder"
-        )
-    if not (folder / "report.html").is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(record, command)
-        print(f"running {folder}", file=sys.stderr, flush=True)
-        with (folder / "output.log").open("ab") as log:
-            subprocess.run([sys.executable, "-m", *command], check=True, stdout=log)
-    return folder
+def folder_of(run: Run, seed: int, args: argparse.Namespace) -> Path:
+    """Where a run lies, which tables share."""
+    workdir: Path = args.workdir
+    return workdir / f"{run.name}-{seed}"
 
 
 def gather(table: Table, done: Sequence[tuple[Run, Path]], metric: str) -> Cells:
@@ -119,15 +91,6 @@ def spread(rows: Sequence[Row]) -> Dot:
         return Dot(value, max(value - deviation, 0), min(value + deviation, 1))
     low, high = rows[0].low, rows[0].high
     return Dot(value, value if low is None else low, value if high is None else high)
-
-
-def _cell(rows: Sequence[Row] | None) -> str:
-    if not rows:
-        return "–"
-    dot = spread(rows)
-    if len(rows) > 1:
-        return f"{100 * dot.value:.1f} ± {100 * statistics.stdev(r.value for r in rows):.1f}"
-    return f"{100 * dot.value:.1f} ({100 * dot.low:.1f}–{100 * dot.high:.1f})"
 
 
 def orderings(table: Table, cells: Cells, tasks: Sequence[str]) -> list[dict[str, Any]]:
@@ -186,7 +149,7 @@ def markdown(table: Table, cells: Cells, args: argparse.Namespace) -> str:
         for task in tasks:
             rows = cells.get((line, task))
             bold = rows and round(spread(rows).value, 3) == round(best[task], 3)
-            shown.append(f"**{_cell(rows)}**" if bold else _cell(rows))
+            shown.append(f"**{percent(rows)}**" if bold else percent(rows))
         text.append(f"| {line} | {' | '.join(shown)} |")
     compared = orderings(table, cells, tasks)
     if compared:
@@ -286,8 +249,10 @@ def main(argv: Sequence[str] | None = None) -> str:
     for run in runs:
         for seed in map(int, args.seeds.split(",")):
             # What an earlier call has finished is shown too.
-            if not wanted or run.name.startswith(wanted) or is_finished(run, seed, args):
-                done.append((run, finish(run, seed, args)))
+            folder = folder_of(run, seed, args)
+            command = command_of(run, seed, folder, args)
+            if not wanted or run.name.startswith(wanted) or is_finished(command, folder):
+                done.append((run, finish(command, folder)))
     text = write(table, done, args)
     print(text)
     return text

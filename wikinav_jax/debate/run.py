@@ -124,10 +124,10 @@ def score_all(room: Room, state: TrainState, valid: Labelled, test: Labelled) ->
     params = state.params
 
     def debated(hearing: str) -> tuple[Debated, Debated]:
+        # Left alone, a judge says the same each time.
+        rollouts = 1 if hearing == "alone" else config.evaluate.rollouts
         first, second = (
-            debate_claims(
-                room, params, part.triples, rollouts=config.evaluate.rollouts, hearing=hearing
-            )
+            debate_claims(room, params, part.triples, rollouts=rollouts, hearing=hearing)
             for part in (valid, test)
         )
         return first, second
