@@ -3,9 +3,9 @@
     python -m benchmarks.debate_tables --graph=fb15k237 --variants=paper,sight+claim --seeds=0 \\
         --workdir=runs/debates --data_dir=DIR
 
-A line for each variant of configs/r2d2.py ("paper" is the config without one), its silenced agents,
-its stack, and once for each baseline, which variants share. Writes GRAPH.md and GRAPH.json into the
-workdir. Every run has a folder there; finished ones are not run again and unfinished ones resume.
+A line for each variant of configs/r2d2.py, its silenced agents, its stack, and once for each
+baseline, which variants share. Writes GRAPH.md and GRAPH.json into the workdir. Every run has a
+folder there; finished ones are not run again and unfinished ones resume.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ PUBLISHED = {
 
 def command_of(variant: str, seed: int, folder: Path, args: argparse.Namespace) -> list[str]:
     """The command line of a run of `wikinav_jax.main`."""
-    argument = args.graph if variant == "paper" else f"{args.graph}+{variant}"
     return [
         "wikinav_jax.main",
-        f"--config={args.config}:{argument}",
+        f"--config={args.config}:{args.graph}+{variant}",
         f"--workdir={folder}",
         f"--config.data_dir={args.data_dir}",
         f"--config.seed={seed}",
@@ -127,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> str:
     args = parser.parse_args(argv)
     variants = args.variants.split(",")
     for variant in variants:  # a wrong name fails before the first run
-        load_config(f"{args.config}:{args.graph}{'' if variant == 'paper' else '+' + variant}")
+        load_config(f"{args.config}:{args.graph}+{variant}")
     folders = []
     for seed in map(int, args.seeds.split(",")):
         for variant in variants:

@@ -251,10 +251,12 @@ def test_every_variant_of_the_config_can_be_made():
     for variant in module["VARIANTS"]:
         config = module["get_config"](f"fb15k237+{variant}")
         check_config(config)
-        assert config.name == f"r2d2_{variant}"
+        assert config.name == ("r2d2" if variant == "paper" else f"r2d2_{variant}")
     both = module["get_config"]("fb15k237+sight+claim")
     assert (both.debate.marks, both.judge.sees_subject) == ("neighbours", True)
     assert both.name == "r2d2_sight_claim"
+    assert module["get_config"]("folder").name == "r2d2_sight_claim"
+    assert module["get_config"]("folder+paper").debate == module["get_config"]("nations").debate
     for argument in ("fb15k", "fb15k237+minus"):
         with pytest.raises(ValueError, match="is not one of"):
             module["get_config"](argument)

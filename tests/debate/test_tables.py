@@ -30,7 +30,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         commands.append(command)
         flags = dict(part.split("=", 1) for part in command[3:])
         seed = int(flags["--config.seed"])
-        method = "_".join(["r2d2", *flags["--config"].partition(":")[2].split("+")[1:]])
+        method = "_".join(["r2d2", *flags["--config"].replace("+paper", "").split("+")[1:]])
         rows = [
             row(method, "accuracy", ACCURACY[method, seed], seed, low=0.6, high=0.9),
             row(method, "accuracy", 0.9, seed, decoding="per_relation"),
