@@ -117,10 +117,27 @@ def test_damaged_models(lsa, tmp_path):
         Lsa.load(tmp_path / "absent")
     path = lsa.save(tmp_path / "lsa")
     components = (path / "components.npy").read_bytes()
-    for damaged in (components[:-8], components[:20], b""):
+    altered = bytearray(components)
+    altered[-1] ^= 1
+    for damaged in (components[:-8], components[:20], b"", altered):
         (path / "components.npy").write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"is damaged .*fit it again"):
+        with pytest.raises(ValueError, match=r"damaged \(components\.npy was truncated or altered"):
             Lsa.load(path)
+
+
+def test_damaged_models_without_hashes(lsa, tmp_path):
+    """As written by earlier versions; and what has right hashes but wrong content."""
+    path = lsa.save(tmp_path / "lsa")
+    content = json.loads((path / "lsa.json").read_text())
+    assert sorted(content.pop("sha256")) == ["components.npy", "idf.npy"]
+    (path / "lsa.json").write_text(json.dumps(content))
+    assert Lsa.load(path).header == lsa.header
+    components = (path / "components.npy").read_bytes()
+    for damaged in (components[:-8], components[:20], b"", b"no numbers" * 9):
+        (path / "components.npy").write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"no readable npy file.*delete that folder") as error:
+            Lsa.load(path)
+        assert "pickle" not in str(error.value)
     np.save(path / "components.npy", np.zeros((3, 14), np.float32))
     with pytest.raises(ValueError, match=r"components \(3, 14\) do not fit 14 terms and dim=4"):
         Lsa.load(path)

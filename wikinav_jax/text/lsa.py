@@ -21,7 +21,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
-from wikinav_jax.common.files import atomic_directory, read_json, write_json
+from wikinav_jax.common.files import atomic_directory, is_altered, read_json, sha256_of, write_json
 from wikinav_jax.text.features import FeatureTable, build_table
 
 FORMAT_VERSION = 1
@@ -119,9 +119,10 @@ class Lsa:
         """Writes a folder (JSON and npy, no pickle), whole or not at all."""
         content = {"format_version": FORMAT_VERSION, "options": dataclasses.asdict(self.options)}
         with atomic_directory(path) as folder:
-            write_json(folder / LSA_FILE, content | {"terms": self.terms})
             np.save(folder / IDF_FILE, self.idf, allow_pickle=False)
             np.save(folder / COMPONENTS_FILE, self.components, allow_pickle=False)
+            hashes = {name: sha256_of(folder / name) for name in (IDF_FILE, COMPONENTS_FILE)}
+            write_json(folder / LSA_FILE, content | {"sha256": hashes, "terms": self.terms})
         return Path(path)
 
     @classmethod
@@ -143,14 +144,29 @@ class Lsa:
                 f"{path / LSA_FILE} has format version {version}, this code reads "
                 f"{FORMAT_VERSION}: fit it again, or update wikinav_jax"
             )
+        for name, sha256 in content.get("sha256", {}).items():
+            if is_altered(path / name, sha256, whole=True):
+                raise _damage(path, f"{name} was truncated or altered")
+        idf, components = (_read(path, name) for name in (IDF_FILE, COMPONENTS_FILE))
         try:
-            idf = np.load(path / IDF_FILE, allow_pickle=False)
-            components = np.load(path / COMPONENTS_FILE, allow_pickle=False)
             return cls(LsaOptions(**content["options"]), content["terms"], idf, components)
-        except (ValueError, EOFError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"the LSA model at {path} is damaged ({error}): fit it again"
-            ) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damage(path, str(error)) from error
+
+
+def _read(path: Path, name: str) -> np.ndarray:
+    try:
+        return np.load(path / name, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        # NumPy's own words, that it may be a pickle and how to allow one, would lead astray.
+        raise _damage(path, f"{name} is no readable npy file") from error
+
+
+def _damage(path: Path, what: str) -> ValueError:
+    return ValueError(
+        f"the LSA model at {path} is damaged ({what}): delete that folder, and the next run fits "
+        "it again"
+    )
 
 
 def fit_lsa(texts: Sequence[str], options: LsaOptions | None = None, **fields: Any) -> Lsa:
