@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from absl import logging
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
@@ -172,13 +173,15 @@ def _damage(path: Path, what: str) -> ValueError:
 def fit_lsa(texts: Sequence[str], options: LsaOptions | None = None, **fields: Any) -> Lsa:
     """Fits TF-IDF and the SVD on `texts`: give training texts only, or evaluation leaks in.
 
+    A small corpus has room for fewer dimensions than asked for, below both n and V: then `dim` of
+    the result's options is the most that it admits, and a warning tells both.
+
     Args:
       texts: n texts.
       options: or its fields as keywords: `fit_lsa(texts, dim=128, seed=1)`.
 
     Raises:
-      ValueError: no texts, no term left, or dim is not below both n and V; the message names the
-        limit and the field to change.
+      ValueError: no texts, no term left, or a single text or term.
     """
     options = dataclasses.replace(options or LsaOptions(), **fields)
     if not len(texts):
@@ -196,12 +199,20 @@ def fit_lsa(texts: Sequence[str], options: LsaOptions | None = None, **fields: A
             "hold no words"
         ) from error
     most = min(weights.shape) - 1
-    if options.dim > most:
+    if most < 1:
         raise ValueError(
-            f"dim={options.dim} must be at most {most}: the corpus has {weights.shape[0]} texts "
-            f"and {weights.shape[1]} terms; lower dim (features.lsa_dim of a config), or take "
-            "more texts"
+            f"LSA needs two texts and two terms at least, the corpus has {weights.shape[0]} and "
+            f"{weights.shape[1]}: take more texts"
         )
+    if options.dim > most:
+        logging.warning(
+            "LSA with dim=%d (features.lsa_dim of a config) needs more than the %d texts and %d "
+            "terms of the corpus: dim=%d is used",
+            options.dim,
+            *weights.shape,
+            most,
+        )
+        options = dataclasses.replace(options, dim=most)
     svd = TruncatedSVD(options.dim, n_iter=options.power_iterations, random_state=options.seed)
     # One BLAS thread: the same bits on any number of cores, and the sparse products, which take
     # most of the time, have one thread anyway.
