@@ -78,7 +78,12 @@ class MarkdownReader:
             for alias in aliases
             if not alias.startswith("/")
         ]
-        paths = [OtherName(alias.strip("/"), key) for alias in aliases if alias.startswith("/")]
+        paths = [
+            OtherName(alias.strip("/") + end, key)
+            for alias in aliases
+            if alias.startswith("/")
+            for end in ("", "/")
+        ]
         counts = {
             **page.counts,
             "pages_in_a_broken_encoding": int(not is_clean),
