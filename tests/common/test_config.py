@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from ml_collections import ConfigDict
 
@@ -51,6 +53,25 @@ def test_choices_and_ranges():
         config_lib.check_range("budget", -1, 0)
     with pytest.raises(config_lib.ConfigError, match="between 0 and 1"):
         config_lib.check_range("dropout", float("nan"), 0, 1)
+
+
+def test_folders(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_text("")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    for good in (tmp_path, tmp_path / "new" / "newer", Path("relative")):
+        assert config_lib.check_folder("config.x", good) == good
+    for bad, what in ((file, "it"), (file / "a" / "b", str(file)), (tmp_path / "nowhere", "it")):
+        with pytest.raises(
+            config_lib.ConfigError, match=f"^config.x={bad}: {what} is a file; name"
+        ):
+            config_lib.check_folder("config.x", bad)
+    with pytest.raises(config_lib.ConfigError, match=r"^config\.cache_dir=.*file: it is a file"):
+        config_lib.cache_folder(ConfigDict({"cache_dir": str(file)}))
+    monkeypatch.setenv("WIKINAV_CACHE", str(file / "c"))
+    with pytest.raises(config_lib.ConfigError, match=r"^WIKINAV_CACHE=.*file is a file"):
+        config_lib.cache_folder(ConfigDict({"cache_dir": ""}))
+    assert config_lib.cache_folder(ConfigDict({"cache_dir": str(tmp_path)})) == tmp_path
 
 
 def test_near_names():

@@ -73,9 +73,9 @@ def prepare(config: ConfigDict, *, verify: bool = False) -> NavigationData:
 
 def _prepare(config: ConfigDict, verify: bool) -> NavigationData:
     cache = cache_folder(config)
-    graph = _load(config, config.dataset, verify)
+    graph = _load(config, "dataset", verify)
     if config.eval_dataset.name:
-        other = _eval_piece(config, _load(config, config.eval_dataset, verify))[0]
+        other = _eval_piece(config, _load(config, "eval_dataset", verify))[0]
         whole, held_out = _parts(config, cache, [graph, other], slice(None))
         data = NavigationData(all=whole, train=whole, eval=held_out)
     else:
@@ -92,7 +92,14 @@ def _prepare(config: ConfigDict, verify: bool) -> NavigationData:
     return data
 
 
-def _load(config: ConfigDict, dataset: ConfigDict, verify: bool) -> LinkedTextGraph:
+def _load(config: ConfigDict, field: str, verify: bool) -> LinkedTextGraph:
+    dataset = config[field]
+    for option, what in (("path", "a graph that --mode=build wrote"), ("source", "a corpus")):
+        if dataset.options.get(option) == "":
+            raise ConfigError(
+                f"config.{field}.options.{option} is empty: give the place of {what}, "
+                f"--config.{field}.options.{option}=…"
+            )
     return load_graph(
         dataset.name,
         data_dir=Path(config.data_dir).expanduser() if config.data_dir else None,
