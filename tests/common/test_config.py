@@ -8,7 +8,6 @@ import pytest
 from ml_collections import ConfigDict
 
 from wikinav_jax.common import config as config_lib
-from wikinav_jax.common.progress import progress, set_quiet
 from wikinav_jax.common.suggest import did_you_mean, near_names
 
 
@@ -80,14 +79,6 @@ def test_near_names():
     assert "Northern Ireland" in near_names("ireland", known)
     assert did_you_mean("qqq", known) == ""
     assert did_you_mean("Physic", known, limit=1) == " Did you mean 'Physics'?"
-
-
-def test_progress_is_silent_away_from_a_terminal(capsys):
-    assert list(progress(range(3), desc="x")) == [0, 1, 2]
-    set_quiet(True)
-    assert list(progress(range(3), desc="x")) == [0, 1, 2]
-    set_quiet(False)
-    assert capsys.readouterr().err == ""
 
 
 def test_a_variant_of_a_config_without_variants_is_refused(tmp_path):
