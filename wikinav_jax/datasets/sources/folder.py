@@ -15,7 +15,8 @@ from typing import Any, Literal
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.datasets.mediawiki.pages import ChunkParser, OtherName
 from wikinav_jax.datasets.mediawiki.pool import ChunkSource
-from wikinav_jax.datasets.sources.html import decode_html, read_html
+from wikinav_jax.datasets.sources.html import read_html
+from wikinav_jax.datasets.sources.html_encoding import decode_html
 from wikinav_jax.datasets.sources.links import LinkResolver, is_index, other_paths
 from wikinav_jax.datasets.sources.markdown import MarkdownReader
 from wikinav_jax.datasets.sources.parser import DocumentParser, Parsed

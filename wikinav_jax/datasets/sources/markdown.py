@@ -14,7 +14,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
 from wikinav_jax.datasets.mediawiki.pages import OtherName
-from wikinav_jax.datasets.sources.html import decode_html, read_html
+from wikinav_jax.datasets.sources.html import read_html
+from wikinav_jax.datasets.sources.html_encoding import decode_html
 from wikinav_jax.datasets.sources.links import Link, LinkResolver
 from wikinav_jax.datasets.sources.parser import Parsed
 from wikinav_jax.datasets.sources.source import SourceOptions

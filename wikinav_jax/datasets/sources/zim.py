@@ -11,7 +11,8 @@ from typing import Any
 
 from wikinav_jax.datasets.mediawiki.pages import ChunkParser, OtherName
 from wikinav_jax.datasets.mediawiki.pool import ChunkSource
-from wikinav_jax.datasets.sources.html import decode_html, read_html
+from wikinav_jax.datasets.sources.html import read_html
+from wikinav_jax.datasets.sources.html_encoding import decode_html
 from wikinav_jax.datasets.sources.links import Link, LinkResolver
 from wikinav_jax.datasets.sources.parser import DocumentParser, Parsed
 from wikinav_jax.datasets.sources.source import Origin, Page, SourceOptions, cut_chunks
