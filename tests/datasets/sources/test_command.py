@@ -94,7 +94,7 @@ def test_other_things_are_never_replaced(docs, tmp_path):
 
 
 def test_files_in_the_way(docs, tmp_path):
-    file = docs / "one.md"
+    file = write_files(tmp_path, {"letter.txt": "dear"}) / "letter.txt"
     for output in (file, file / "graph"):
         with pytest.raises(ConfigError, match=rf"^config\.output={output}: .*is a file; name a"):
             build(docs, output)

@@ -45,7 +45,6 @@ def run(config: ConfigDict, workdir: Path | None, mode: str) -> None:
     output = Path(config.output).expanduser() if config.output else workdir
     if output is None:
         raise ConfigError("config.output is empty: give the folder to build, --config.output=DIR")
-    check_folder("config.output" if config.output else "--workdir", output)
     if config.cache_dir:
         check_folder("config.cache_dir", Path(config.cache_dir).expanduser())
     data_dir = Path(config.data_dir).expanduser() if config.data_dir else None
@@ -80,22 +79,13 @@ def _key(data_dir: Path | None, options: dict[str, Any]) -> str:
     return fingerprint({"version": loader.VERSION, "inputs": inputs, "options": chosen})
 
 
-def _check_apart(source: Path, output: Path) -> None:
-    """Refuses an output inside the folder of the source: the next build would read it."""
-    inside = output.resolve()
-    if source.is_dir() and source.resolve() in inside.parents:
-        raise ConfigError(
-            f"config.output={output} lies inside the corpus itself, {source}; give a folder "
-            "outside of it"
-        )
-
-
 def _is_free(output: Path, key: str, overwrite: bool) -> bool:
     """Whether to build at `output`; False if the same graph stands there.
 
     Raises:
       ConfigError: something else stands there.
     """
+    check_folder("config.output", output)
     if not output.exists():
         return True
     if not any(output.iterdir()):
@@ -118,6 +108,16 @@ def _is_free(output: Path, key: str, overwrite: bool) -> bool:
         f"config.output={output} holds another graph ({graph.meta['source']}), or one of other "
         "options; give another folder, or --config.overwrite=True"
     )
+
+
+def _check_apart(source: Path, output: Path) -> None:
+    """Refuses an output inside the folder of the source: the next build would read it."""
+    inside = output.resolve()
+    if source.is_dir() and source.resolve() in inside.parents:
+        raise ConfigError(
+            f"config.output={output} lies inside the corpus itself, {source}; give a folder "
+            "outside of it"
+        )
 
 
 def _was_graph(output: Path) -> bool:
