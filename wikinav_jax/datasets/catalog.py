@@ -63,17 +63,10 @@ def _linked_text() -> Loader:
     return cast(Loader, linked_text)
 
 
-def _mediawiki() -> Loader:
-    from wikinav_jax.datasets.mediawiki import loader
-
-    return cast(Loader, loader)
-
-
 # Imported on use: a run needs one of them.
 LOADERS: dict[str, Callable[[], Loader]] = {
     "corpus": _corpus,
     "linked_text": _linked_text,
-    "mediawiki": _mediawiki,
     "python_docs": _python_docs,
     "wikispeedia": _wikispeedia,
     "wikispeedia_articles": _wikispeedia_articles,
