@@ -1,5 +1,4 @@
-"""One account of long work for the whole package: a bar on a terminal, now and then a line of the
-log elsewhere, nothing when quiet."""
+"""How far long work is: a bar on a terminal, now and then a line of the log elsewhere."""
 
 from __future__ import annotations
 

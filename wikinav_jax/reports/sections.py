@@ -1,5 +1,7 @@
-"""The sections of a run's report. Each takes what the run wrote and returns HTML, or None when it
-has nothing to show."""
+"""The sections of a run's report.
+
+Each takes what the run wrote and returns HTML, or None when it has nothing to show.
+"""
 
 from __future__ import annotations
 
