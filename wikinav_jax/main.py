@@ -25,6 +25,7 @@ from ml_collections import ConfigDict, config_flags
 
 from wikinav_jax.common.config import (
     ConfigError,
+    check_folder,
     check_override_names,
     flag_value,
     load_config,
@@ -106,10 +107,9 @@ def _main(argv: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows "?" for it
             stream.reconfigure(errors="replace")
-    if workdir is not None and workdir.exists() and not workdir.is_dir():
-        print(f"error: --workdir={workdir} is a file; name a folder, old or new", file=sys.stderr)
-        return 1
     try:
+        if workdir is not None:
+            check_folder("--workdir", workdir)
         run(_CONFIG.value, workdir, _MODE.value)
     except (ValueError, OSError, LookupError, RuntimeError, ImportError) as error:
         # The message is for the user; the traceback, for whoever mends the code, goes to a file.

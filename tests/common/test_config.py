@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from ml_collections import ConfigDict
 
 from wikinav_jax.common import config as config_lib
-from wikinav_jax.common.progress import progress, set_quiet
 from wikinav_jax.common.suggest import did_you_mean, near_names
 
 
@@ -53,20 +54,31 @@ def test_choices_and_ranges():
         config_lib.check_range("dropout", float("nan"), 0, 1)
 
 
+def test_folders(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_text("")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    for good in (tmp_path, tmp_path / "new" / "newer", Path("relative")):
+        assert config_lib.check_folder("config.x", good) == good
+    for bad, what in ((file, "it"), (file / "a" / "b", str(file)), (tmp_path / "nowhere", "it")):
+        with pytest.raises(
+            config_lib.ConfigError, match=f"^config.x={bad}: {what} is a file; name"
+        ):
+            config_lib.check_folder("config.x", bad)
+    with pytest.raises(config_lib.ConfigError, match=r"^config\.cache_dir=.*file: it is a file"):
+        config_lib.cache_folder(ConfigDict({"cache_dir": str(file)}))
+    monkeypatch.setenv("WIKINAV_CACHE", str(file / "c"))
+    with pytest.raises(config_lib.ConfigError, match=r"^WIKINAV_CACHE=.*file is a file"):
+        config_lib.cache_folder(ConfigDict({"cache_dir": ""}))
+    assert config_lib.cache_folder(ConfigDict({"cache_dir": str(tmp_path)})) == tmp_path
+
+
 def test_near_names():
     known = ["Ireland", "Iceland", "Northern Ireland", "Physics"]
     assert near_names("irland", known)[0] == "Ireland"
     assert "Northern Ireland" in near_names("ireland", known)
     assert did_you_mean("qqq", known) == ""
     assert did_you_mean("Physic", known, limit=1) == " Did you mean 'Physics'?"
-
-
-def test_progress_is_silent_away_from_a_terminal(capsys):
-    assert list(progress(range(3), desc="x")) == [0, 1, 2]
-    set_quiet(True)
-    assert list(progress(range(3), desc="x")) == [0, 1, 2]
-    set_quiet(False)
-    assert capsys.readouterr().err == ""
 
 
 def test_a_variant_of_a_config_without_variants_is_refused(tmp_path):

@@ -51,3 +51,15 @@ def test_hashes_are_stable(tmp_path):
     assert files.sha256_of(path).startswith("ba7816bf8f01cfea414140de5dae2223")
     assert files.fingerprint({"b": 1, "a": (2, 3)}) == files.fingerprint({"a": [2, 3], "b": 1})
     assert files.fingerprint({"a": 1}) != files.fingerprint({"a": 2})
+
+
+def test_altered_files_are_found_up_to_a_size(tmp_path, monkeypatch):
+    path = tmp_path / "abc"
+    path.write_bytes(b"abc")
+    before = files.sha256_of(path)
+    assert not files.is_altered(path, before)
+    path.write_bytes(b"abd")
+    assert files.is_altered(path, before)
+    monkeypatch.setattr(files, "CHECKED_BYTES", 2)
+    assert not files.is_altered(path, before)
+    assert files.is_altered(path, before, whole=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from wikinav_jax.common import files
 from wikinav_jax.datasets import catalog
 from wikinav_jax.datasets.assemble import assemble_graph
 from wikinav_jax.datasets.catalog import load_graph
@@ -93,6 +94,30 @@ def test_a_damaged_graph_is_named(toy, tmp_path, damage):
     with pytest.raises(ValueError, match=r"is damaged .* delete that folder") as error:
         load_graph("toy", cache_dir=tmp_path)
     assert str(path) in str(error.value)
+
+
+def alter(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def test_an_altered_graph_is_named(toy, tmp_path):
+    path = load_graph("toy", cache_dir=tmp_path).path
+    alter(path / "article.npy")
+    with pytest.raises(ValueError, match=rf"{path} is damaged .*article\.npy was altered"):
+        load_graph("toy", cache_dir=tmp_path)
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["built", "opened by path"])
+def test_large_files_are_read_on_demand(toy, tmp_path, monkeypatch, opened):
+    path = load_graph("toy", cache_dir=tmp_path).path
+    alter(path / "article.npy")
+    name, options = ("linked_text", {"path": str(path)}) if opened else ("toy", {})
+    monkeypatch.setattr(files, "CHECKED_BYTES", 0)
+    load_graph(name, cache_dir=tmp_path, options=options)
+    with pytest.raises(ValueError, match=r"article\.npy was altered"):
+        load_graph(name, cache_dir=tmp_path, options=options, verify=True)
 
 
 def test_old_leftovers_are_removed_and_young_ones_are_not(toy, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,23 @@ def test_a_truncated_cache_is_built_again(saved):
     (saved / "reverse_indices.npy").write_bytes(b"")
     check_toy_reverse(open_graph(saved).reverse())
     assert (saved / "reverse_indices.npy").stat().st_size == size
+
+
+def test_an_altered_cache_is_built_again(saved):
+    open_graph(saved).reverse()
+    whole = (saved / "reverse_indices.npy").read_bytes()
+    (saved / "reverse_indices.npy").write_bytes(whole[:-1] + b"\x7f")
+    check_toy_reverse(open_graph(saved).reverse())
+    assert (saved / "reverse_indices.npy").read_bytes() == whole
+
+
+def test_a_cache_without_hashes_is_built_again(saved):
+    """As earlier versions wrote it."""
+    open_graph(saved).reverse()
+    meta = json.loads((saved / "reverse.json").read_text())
+    (saved / "reverse.json").write_text(json.dumps({"forward_sha256": meta["forward_sha256"]}))
+    check_toy_reverse(open_graph(saved).reverse())
+    assert json.loads((saved / "reverse.json").read_text()) == meta
 
 
 def test_the_cache_of_another_graph_is_not_used(saved, tmp_path):

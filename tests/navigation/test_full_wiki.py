@@ -20,6 +20,7 @@ from tests.harness import kill_hard, run_python, start_python, wait_until
 from tests.navigation.toy import mesh_of
 from tests.text.toy import WORDS, make_checkpoint
 from tests.toy import ENTITY, HYPERLINK, NEXT, PREVIOUS, graph_from_edges
+from wikinav_jax.common.config import ConfigError
 from wikinav_jax.graph.store import open_graph, save_graph
 from wikinav_jax.navigation import navigator as navigator_module
 from wikinav_jax.navigation.config import check_config, dataset_of
@@ -149,8 +150,9 @@ def test_every_variant_is_a_config_that_can_run():
 
 
 def test_a_missing_graph_is_named(places):
-    with pytest.raises(ValueError, match="path is empty"):
-        prepare(make_config({**places, "dataset.options.path": ""}, "tiny"))
+    for field in ("dataset", "eval_dataset"):
+        with pytest.raises(ConfigError, match=rf"^config\.{field}\.options\.path is empty"):
+            prepare(make_config({**places, f"{field}.options.path": ""}, "tiny"))
     with pytest.raises(FileNotFoundError, match="nowhere is no saved graph"):
         prepare(make_config({**places, "eval_dataset.options.path": "nowhere"}, "tiny"))
 

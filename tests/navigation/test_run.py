@@ -202,7 +202,7 @@ def test_a_budget_of_zero_fails_every_episode(cache: Path, trained: Path, tmp_pa
         ({"features.sources": ("lsb",)}, r"features\.sources='lsb'"),
         ({"train.num_shards": 3}, "num_shards=3"),
         ({"walks.steps": (5, 2)}, "max_walk_steps=2"),
-        ({"features.lsa_dim": 10_000}, "dim"),
+        ({"features.lsa_dim": 0}, "dim=0 must be at least 1"),
     ],
 )
 def test_a_config_that_cannot_be_fails_before_training(

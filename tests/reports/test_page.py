@@ -7,10 +7,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from markupsafe import Markup
 
 from tests.reports.synthetic import CONFIG, FACTS, make_rows, make_walks, make_workdir
 from wikinav_jax.reports import page
-from wikinav_jax.reports.page import SECTIONS, write_report, write_walks_page
+from wikinav_jax.reports.page import write_report, write_walks_page
+from wikinav_jax.reports.sections import SECTIONS, Section
 
 VOID = {"meta", "input", "br", "img", "link", "col"}
 
@@ -283,7 +285,7 @@ def test_a_failing_section_leaves_the_old_report(tmp_path, monkeypatch):
     def fail(run):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(page, "SECTIONS", (*SECTIONS, page.Section("x", "X", fail)))
+    monkeypatch.setattr(page, "SECTIONS", (*SECTIONS, Section("x", "X", fail)))
     with pytest.raises(RuntimeError):
         write_report(tmp_path)
     assert path.read_bytes() == before
@@ -291,7 +293,7 @@ def test_a_failing_section_leaves_the_old_report(tmp_path, monkeypatch):
 
 
 def test_sections_can_be_added(tmp_path, monkeypatch):
-    extra = page.Section("debates", "Debates", lambda run: page.Markup("<p>pro and con</p>"))
+    extra = Section("debates", "Debates", lambda run: Markup("<p>pro and con</p>"))
     monkeypatch.setattr(page, "SECTIONS", (*SECTIONS, extra))
     text = checked(write_report(make_workdir(tmp_path)))
     assert "Debates pro and con" in text

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wikinav_jax.common import files
+from wikinav_jax.common.files import sha256_of
 from wikinav_jax.common.progress import progress
 from wikinav_jax.text.features import build_table, open_table, text_hash
 
@@ -47,6 +49,7 @@ def test_rows_stand_in_the_order_of_the_texts(tmp_path, dtype, tolerance):
         "dim": 2,
         "count": 50,
         "text_hash": text_hash(TEXTS),
+        "sha256": sha256_of(table.path / "rows.bin"),
     }
     assert sorted(p.name for p in table.path.iterdir()) == ["header.json", "rows.bin"]
     assert [p.name for p in tmp_path.iterdir()] == ["t"]
@@ -261,12 +264,33 @@ def test_damaged_tables(tmp_path):
         open_table(path)
 
 
+def test_altered_rows(tmp_path, monkeypatch):
+    path = build(tmp_path / "t").path
+    rows = bytearray((path / "rows.bin").read_bytes())
+    rows[-1] ^= 1
+    (path / "rows.bin").write_bytes(rows)
+    for use in (open_table, build):
+        with pytest.raises(ValueError, match=rf"rows\.bin was altered: .*; delete {path} and"):
+            use(path)
+    # Large tables are read on demand only.
+    monkeypatch.setattr(files, "CHECKED_BYTES", len(rows) - 1)
+    open_table(path)
+    with pytest.raises(ValueError, match="was altered"):
+        open_table(path, verify=True)
+    # Tables of earlier versions tell no hash.
+    header = json.loads((path / "header.json").read_text())
+    assert header.pop("sha256")
+    (path / "header.json").write_text(json.dumps(header))
+    open_table(path, verify=True)
+
+
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
         ({"texts": []}, "the corpus is empty"),
         ({"dtype": "int8"}, "dtype='int8' is not one of"),
         ({"chunk_size": 0}, "chunk_size=0 and dim=2 must be at least 1"),
+        ({"header": {"sha256": ""}}, r"header fields \['sha256'\] are set by build_table"),
         ({"header": {"dim": 3}}, r"header fields \['dim'\] are set by build_table"),
         ({"encode": lambda t: np.zeros((len(t), 3))}, r"returned shape \(50, 3\) for 50 texts"),
         ({"encode": lambda t: np.zeros(len(t))}, r"returned shape \(50,\)"),

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from absl import logging
 
 from wikinav_jax.text.lsa import Lsa, LsaOptions, build_lsa_table, fit_lsa
 
@@ -117,10 +118,27 @@ def test_damaged_models(lsa, tmp_path):
         Lsa.load(tmp_path / "absent")
     path = lsa.save(tmp_path / "lsa")
     components = (path / "components.npy").read_bytes()
-    for damaged in (components[:-8], components[:20], b""):
+    altered = bytearray(components)
+    altered[-1] ^= 1
+    for damaged in (components[:-8], components[:20], b"", altered):
         (path / "components.npy").write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"is damaged .*fit it again"):
+        with pytest.raises(ValueError, match=r"damaged \(components\.npy was truncated or altered"):
             Lsa.load(path)
+
+
+def test_damaged_models_without_hashes(lsa, tmp_path):
+    """As written by earlier versions; and what has right hashes but wrong content."""
+    path = lsa.save(tmp_path / "lsa")
+    content = json.loads((path / "lsa.json").read_text())
+    assert sorted(content.pop("sha256")) == ["components.npy", "idf.npy"]
+    (path / "lsa.json").write_text(json.dumps(content))
+    assert Lsa.load(path).header == lsa.header
+    components = (path / "components.npy").read_bytes()
+    for damaged in (components[:-8], components[:20], b"", b"no numbers" * 9):
+        (path / "components.npy").write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"no readable npy file.*delete that folder") as error:
+            Lsa.load(path)
+        assert "pickle" not in str(error.value)
     np.save(path / "components.npy", np.zeros((3, 14), np.float32))
     with pytest.raises(ValueError, match=r"components \(3, 14\) do not fit 14 terms and dim=4"):
         Lsa.load(path)
@@ -143,8 +161,8 @@ def test_damaged_models(lsa, tmp_path):
         (["", " "], {}, "no term is left of 2 texts with min_df=2"),
         (["one", "two", "three"], {"dim": 1}, "no term is left of 3 texts with min_df=2.*lower"),
         (["the", "and"] * 3, {"stop_words": "english"}, "no term is left.*stop_words='english'"),
-        (["ship town"] * 9, {"dim": 2}, "dim=2 must be at most 1: .* 9 texts and 2 terms; lower"),
-        (["ship town hill road"] * 2, {"dim": 2}, "dim=2 must be at most 1: .* has 2 texts"),
+        (["ship ship"] * 9, {"dim": 2}, "two texts and two terms at least, the corpus has 9 and 1"),
+        (["ship town"], {"min_df": 1}, "the corpus has 1 and 2: take more texts"),
         (["ship"], {"dim": 0}, "dim=0 must be at least 1"),
         (["ship"], {"max_features": 0}, "max_features=0 must be at least 1"),
         (["ship"], {"power_iterations": -1}, "power_iterations=-1"),
@@ -154,6 +172,25 @@ def test_damaged_models(lsa, tmp_path):
 def test_bad_input(texts, options, message):
     with pytest.raises(ValueError, match=message):
         fit_lsa(texts, **options)
+
+
+@pytest.mark.parametrize(
+    ("texts", "most"),
+    [
+        (["ship town", "ship", "town ship ship"] * 3, 1),
+        (["ship town hill road", "ship town hill", "ship road"], 2),
+    ],
+)
+def test_a_small_corpus_narrows_the_vectors(texts, most, monkeypatch, tmp_path):
+    warned = []
+    monkeypatch.setattr(logging, "warning", lambda text, *args: warned.append(text % args))
+    found = fit_lsa(texts, dim=256)
+    assert found.dim == found.options.dim == most
+    assert found.transform(texts).shape == (len(texts), most)
+    assert np.linalg.norm(found.transform(texts), axis=1) == pytest.approx(1)
+    assert Lsa.load(found.save(tmp_path / "lsa")).header == found.header
+    assert len(warned) == 1 and "dim=256" in warned[0] and f"dim={most} is used" in warned[0]
+    assert fit_lsa(texts, dim=most).dim == most and len(warned) == 1
 
 
 def test_a_table_of_lsa(lsa, tmp_path):

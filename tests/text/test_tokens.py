@@ -52,6 +52,17 @@ def test_a_table_of_other_tokens_is_refused(tmp_path, checkpoint):
         build_tokens(tmp_path / "u", TEXTS, tokenizer, max_length=8, header={}, spans=spans)
 
 
+@pytest.mark.parametrize("name", ["ids.npy", "length.npy"])
+def test_an_altered_table_is_refused(tmp_path, checkpoint, name):
+    tokenizer = load_tokenizer(checkpoint)
+    build_tokens(tmp_path / "t", TEXTS, tokenizer, max_length=8, header={})
+    data = bytearray((tmp_path / "t" / name).read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "t" / name).write_bytes(data)
+    with pytest.raises(ValueError, match=rf"{name} was altered: .*delete {tmp_path / 't'} to"):
+        build_tokens(tmp_path / "t", TEXTS, tokenizer, max_length=8, header={})
+
+
 def test_rows_are_the_tokenizers_own(tmp_path, checkpoint):
     tokenizer = load_tokenizer(checkpoint)
     table = build_tokens(tmp_path / "t", TEXTS, tokenizer, max_length=6, header={})

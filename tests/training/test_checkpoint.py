@@ -308,6 +308,22 @@ def test_not_a_checkpoint_folder(tmp_path: Path) -> None:
         restore(other)
 
 
+def test_one_run_at_a_time_in_a_folder(copy: Path) -> None:
+    with Checkpointer(copy):
+        with pytest.raises(CheckpointError, match=rf"^{copy.parent} is in use: process \d+ on .*"):
+            Checkpointer(copy)
+        with Checkpointer(copy, read_only=True) as reader:
+            assert reader.latest_step() == 2
+        with pytest.raises(CheckpointError, match="another --workdir"):  # readers free no lock
+            Checkpointer(copy)
+    with Checkpointer(copy):
+        pass
+    (copy / "1" / "run" / "metadata").unlink()
+    for _ in range(2):  # a folder that cannot be opened is not kept from others
+        with pytest.raises(CheckpointError, match="not a whole checkpoint"):
+            restore(copy, best_metric="loss")
+
+
 def test_bad_arguments(copy: Path) -> None:
     with pytest.raises(ValueError, match="keep=0"):
         Checkpointer(copy, keep=0)

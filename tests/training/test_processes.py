@@ -13,7 +13,7 @@ import pytest
 
 from tests.harness import finish, free_port, start_python, wait_until
 from tests.training.toy import SEED, numbers, run_toy
-from wikinav_jax.training.checkpoint import Checkpointer
+from wikinav_jax.training.checkpoint import Checkpointer, CheckpointError
 from wikinav_jax.training.distributed import initialize_distributed
 
 STEPS = 30
@@ -45,6 +45,8 @@ def test_two_processes_train_stop_and_resume_like_one(tmp_path: Path) -> None:
     processes = start_pair(pair, logs)
     drawn = pair / "drawn-1"
     wait_until(lambda: drawn.exists() and drawn.stat().st_size >= 9, processes, logs[1])
+    with pytest.raises(CheckpointError, match=f"in use: process {processes[0].pid} on "):
+        Checkpointer(pair / "checkpoints", identity={"seed": SEED})
     processes[1].send_signal(signal.SIGTERM)
     for process, log in zip(processes, logs, strict=True):
         finish(process, log, expect=128 + signal.SIGTERM)

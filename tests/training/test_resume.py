@@ -11,6 +11,7 @@ import pytest
 
 from tests.harness import finish, kill_hard, run_python, start_python, wait_until
 from tests.training.toy import numbers, run_toy
+from wikinav_jax.training.checkpoint import CheckpointError
 from wikinav_jax.training.metrics import read_metrics
 
 STEPS, CHECKPOINT_EVERY, EVALUATE_EVERY = 40, 3, 8
@@ -69,6 +70,8 @@ def test_sigterm_ends_a_process_cleanly(tmp_path: Path) -> None:
     process = start_python("tests.training.toy", [tmp_path, *ARGUMENTS], devices=4, log=log)
     drawn = tmp_path / "drawn-0"
     wait_until(lambda: drawn.exists() and drawn.stat().st_size >= 7, [process], log)
+    with pytest.raises(CheckpointError, match=f"in use: process {process.pid} on "):
+        run_toy(tmp_path, num_steps=STEPS)  # a second run in the same folder
     process.send_signal(signal.SIGTERM)
     finish(process, log, expect=128 + signal.SIGTERM)
     assert "Traceback" not in log.read_text()

@@ -65,9 +65,30 @@ def load_config(path: str) -> ConfigDict:
 
 
 def cache_folder(config: ConfigDict) -> Path:
-    """Where a run keeps what it builds (graphs, features, compiled programs) for the next one."""
-    folder = config.cache_dir or os.environ.get("WIKINAV_CACHE") or "~/.cache/wikinav_jax"
-    return Path(folder).expanduser()
+    """Where a run keeps what it builds (graphs, features, compiled programs) for the next one.
+
+    Raises ConfigError when that is no folder and cannot become one.
+    """
+    name, folder = "config.cache_dir", config.cache_dir
+    if not folder:
+        name, folder = "WIKINAV_CACHE", os.environ.get("WIKINAV_CACHE") or "~/.cache/wikinav_jax"
+    return check_folder(name, Path(folder).expanduser())
+
+
+def check_folder(name: str, path: Path) -> Path:
+    """Returns `path` if it is a folder or can become one; ConfigError where a file is in the way.
+
+    Args:
+      name: of the field or flag that gave it.
+      path: old or new.
+    """
+    for place in (path, *path.parents):
+        if place.is_dir():
+            break
+        if os.path.lexists(place):
+            what = "it" if place == path else str(place)
+            raise ConfigError(f"{name}={path}: {what} is a file; name a folder, old or new")
+    return path
 
 
 def check_override_names(config: ConfigDict, argv: Sequence[str]) -> None:

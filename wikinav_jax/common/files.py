@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+CHECKED_BYTES = 1 << 29  # half a second of SHA-256: larger files are checked on demand only
+
 
 @contextlib.contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -75,6 +77,17 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
     """The hex SHA-256 of a file's bytes."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_altered(path: str | os.PathLike[str], sha256: str, *, whole: bool = False) -> bool:
+    """Whether a file's bytes are others than those with that hex SHA-256.
+
+    A file of more than CHECKED_BYTES is read only if `whole`, and taken on trust otherwise, so
+    that opening something huge stays quick.
+    """
+    if not whole and os.stat(path).st_size > CHECKED_BYTES:
+        return False
+    return sha256_of(path) != sha256
 
 
 def fingerprint(value: Any) -> str:

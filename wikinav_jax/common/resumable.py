@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+
+from wikinav_jax.common.lock import FileLock
 
 PROGRESS_FILE = "progress.json"  # the filler's own account of how far it is
 LOCK_FILE = "lock"
@@ -29,13 +30,12 @@ def resumable_folder(path: Path) -> Iterator[Path | None]:
     """
     partial = partial_folder(path)
     partial.mkdir(parents=True, exist_ok=True)
-    with open(partial / LOCK_FILE, "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RuntimeError(
-                f"another process is building {path} now: wait for it, or choose another path"
-            ) from error
+    lock = FileLock(partial / LOCK_FILE)
+    if not lock.acquire():
+        raise RuntimeError(
+            f"{lock.holder()} is building {path} now: wait for it, or choose another path"
+        )
+    try:
         if path.exists():  # another process finished it while we waited for the lock
             shutil.rmtree(partial)
             yield None
@@ -44,4 +44,6 @@ def resumable_folder(path: Path) -> Iterator[Path | None]:
         os.replace(partial, path)
         # Only now: a kill before the rename must still find the progress.
         (path / PROGRESS_FILE).unlink(missing_ok=True)
-        (path / LOCK_FILE).unlink()
+        (path / LOCK_FILE).unlink()  # it came along
+    finally:
+        lock.release()

@@ -63,17 +63,10 @@ def _linked_text() -> Loader:
     return cast(Loader, linked_text)
 
 
-def _mediawiki() -> Loader:
-    from wikinav_jax.datasets.mediawiki import loader
-
-    return cast(Loader, loader)
-
-
 # Imported on use: a run needs one of them.
 LOADERS: dict[str, Callable[[], Loader]] = {
     "corpus": _corpus,
     "linked_text": _linked_text,
-    "mediawiki": _mediawiki,
     "python_docs": _python_docs,
     "wikispeedia": _wikispeedia,
     "wikispeedia_articles": _wikispeedia_articles,
@@ -88,6 +81,7 @@ def load_graph(
     data_dir: Path | None = None,
     cache_dir: Path,
     options: Mapping[str, Any] | None = None,
+    verify: bool = False,
 ) -> LinkedTextGraph:
     """Opens the graph of a data set, building it first if it is not in the cache.
 
@@ -100,6 +94,7 @@ def load_graph(
       data_dir: the folder of the raw data; None to download what is public.
       cache_dir: where graphs are kept.
       options: keyword arguments of the loader's `load`.
+      verify: read a graph that is there from end to end, see `open_graph`.
 
     Raises:
       KeyError: no data set has that name.
@@ -115,7 +110,8 @@ def load_graph(
     options = dict(options or {})
     _check_options(name, loader, options)
     if name in OPENED:
-        return loader.load(data_dir, Path(cache_dir), Path(cache_dir), **options)
+        graph = loader.load(data_dir, Path(cache_dir), Path(cache_dir), **options)
+        return open_graph(graph.path, verify=True) if verify and graph.path else graph
     key = fingerprint(
         {
             "graph_version": GRAPH_VERSION,
@@ -128,7 +124,7 @@ def load_graph(
     if path.exists():
         logging.info("%s: opening the graph at %s", name, path)
         try:
-            return open_graph(path)
+            return open_graph(path, verify=verify)
         except (ValueError, FileNotFoundError) as error:
             raise ValueError(
                 f"the cached graph {path} is damaged ({error}); delete that folder and run again"

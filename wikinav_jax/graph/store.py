@@ -13,7 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from wikinav_jax.common.files import atomic_directory, read_json, sha256_of, write_json
+from wikinav_jax.common.files import (
+    atomic_directory,
+    is_altered,
+    read_json,
+    sha256_of,
+    write_json,
+)
 from wikinav_jax.graph.block_table import open_block_table
 from wikinav_jax.graph.csr import read_only
 from wikinav_jax.graph.linked_text import ARRAYS, EdgeKind, LinkedTextGraph, check_graph
@@ -82,7 +88,11 @@ def save_graph(
 
 
 def open_graph(path: str | Path, *, verify: bool = False) -> LinkedTextGraph:
-    """Maps a saved graph into memory; sizes and the version are always checked.
+    """Maps a saved graph into memory.
+
+    The version, every file's size, and the SHA-256 of files up to `common.files.CHECKED_BYTES`
+    (512 MiB) are always checked. Larger ones are not read here: of a graph of 37 million blocks
+    those are the edges and the texts, and same-size damage to them is seen by `verify` only.
 
     Args:
       path: the directory that `save_graph` wrote.
@@ -116,7 +126,7 @@ def open_graph(path: str | Path, *, verify: bool = False) -> LinkedTextGraph:
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path / 'meta.json'} lacks {error}; build the graph again") from error
     for name, (num_bytes, sha256) in recorded.items():
-        _check_file(path / name, num_bytes, sha256 if verify else None)
+        _check_file(path / name, num_bytes, sha256, whole=verify)
     arrays = {name: _open_array(path / f"{name}.npy", name, lengths[name]) for name in ARRAYS}
     blocks = open_block_table(path / BLOCKS_FILE)
     if len(blocks) != counts["nodes"] or blocks.num_articles != counts["articles"]:
@@ -134,7 +144,7 @@ def open_graph(path: str | Path, *, verify: bool = False) -> LinkedTextGraph:
     return graph
 
 
-def _check_file(path: Path, num_bytes: int, sha256: str | None) -> None:
+def _check_file(path: Path, num_bytes: int, sha256: str, *, whole: bool) -> None:
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing; build the graph again")
     if path.stat().st_size != num_bytes:
@@ -142,7 +152,7 @@ def _check_file(path: Path, num_bytes: int, sha256: str | None) -> None:
             f"{path} has {path.stat().st_size:,} bytes, meta.json says {num_bytes:,}: "
             "it is truncated or altered; build the graph again"
         )
-    if sha256 is not None and sha256_of(path) != sha256:
+    if is_altered(path, sha256, whole=whole):
         raise ValueError(f"{path} was altered: its SHA-256 is not {sha256}; build the graph again")
 
 

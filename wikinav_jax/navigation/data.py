@@ -60,20 +60,22 @@ class NavigationData:
         return part
 
 
-def prepare(config: ConfigDict) -> NavigationData:
+def prepare(config: ConfigDict, *, verify: bool = False) -> NavigationData:
     """Loads or builds the graphs, splits the first if it is the only one, and makes the features.
+
+    With `verify`, graphs that are there are read from end to end, to find any damage.
 
     Raises what the loader of the data set raises (FileNotFoundError, ValueError), and ValueError
     for a split or features that cannot be.
     """
-    return first_process_first(lambda: _prepare(config))
+    return first_process_first(lambda: _prepare(config, verify))
 
 
-def _prepare(config: ConfigDict) -> NavigationData:
+def _prepare(config: ConfigDict, verify: bool) -> NavigationData:
     cache = cache_folder(config)
-    graph = _load(config, config.dataset)
+    graph = _load(config, "dataset", verify)
     if config.eval_dataset.name:
-        other = _eval_piece(config, _load(config, config.eval_dataset))[0]
+        other = _eval_piece(config, _load(config, "eval_dataset", verify))[0]
         whole, held_out = _parts(config, cache, [graph, other], slice(None))
         data = NavigationData(all=whole, train=whole, eval=held_out)
     else:
@@ -90,12 +92,20 @@ def _prepare(config: ConfigDict) -> NavigationData:
     return data
 
 
-def _load(config: ConfigDict, dataset: ConfigDict) -> LinkedTextGraph:
+def _load(config: ConfigDict, field: str, verify: bool) -> LinkedTextGraph:
+    dataset = config[field]
+    for option, what in (("path", "a graph that --mode=build wrote"), ("source", "a corpus")):
+        if dataset.options.get(option) == "":
+            raise ConfigError(
+                f"config.{field}.options.{option} is empty: give the place of {what}, "
+                f"--config.{field}.options.{option}=…"
+            )
     return load_graph(
         dataset.name,
         data_dir=Path(config.data_dir).expanduser() if config.data_dir else None,
         cache_dir=cache_folder(config),
         options=dataset.options.to_dict(),
+        verify=verify,
     )
 
 

@@ -47,7 +47,7 @@ def run(config: ConfigDict, workdir: Path, mode: str) -> None:
         )
     enable_compilation_cache(cache_folder(config) / "compiled")
     begin = time.monotonic()
-    data = prepare(config)
+    data = prepare(config, verify=mode == "build")
     if mode == "build":
         if config.encoder.enabled:  # or every process of a later run would wait for the first
             for name in ("train", "eval"):

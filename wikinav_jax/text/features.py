@@ -19,7 +19,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from wikinav_jax.common.files import read_json, write_json
+from wikinav_jax.common.files import is_altered, read_json, sha256_of, write_json
 from wikinav_jax.common.progress import progress
 from wikinav_jax.common.resumable import PROGRESS_FILE, partial_folder, resumable_folder
 
@@ -33,6 +33,7 @@ DTYPES: dict[str, np.dtype] = {
 }
 # Set by build_table; a caller's header cannot claim them.
 RESERVED = ("format_version", "dtype", "dim", "count", "text_hash")
+HASH = "sha256"  # of the rows; likewise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,18 +68,23 @@ def text_hash(texts: Sequence[str]) -> str:
 
 
 def open_table(
-    path: str | os.PathLike[str], expected: Mapping[str, Any] | None = None
+    path: str | os.PathLike[str],
+    expected: Mapping[str, Any] | None = None,
+    *,
+    verify: bool = False,
 ) -> FeatureTable:
     """Opens a table.
 
     Args:
       path: the table's folder.
       expected: header fields that must have these values, e.g. encoder, pooling, text_hash.
+      verify: compare the rows with their SHA-256 even if they take more than
+        `common.files.CHECKED_BYTES` (512 MiB); smaller tables are always compared.
 
     Raises:
       FileNotFoundError: no table, or one whose building was cut short.
-      ValueError: not a table, a newer format, truncated rows, or a field that differs from
-        `expected`; the message names the field, both values and the remedy.
+      ValueError: not a table, a newer format, truncated or altered rows, or a field that differs
+        from `expected`; the message names the field, both values and the remedy.
     """
     path = Path(path)
     header_path, rows_path = path / HEADER_FILE, path / ROWS_FILE
@@ -116,6 +122,11 @@ def open_table(
             f"{rows_path} has {size} bytes where {shape[0]} rows of {shape[1]} {header['dtype']} "
             f"take {needed}: it is {'truncated' if size < needed else 'no table of this header'}; "
             f"delete {path} and build it again"
+        )
+    if HASH in header and is_altered(rows_path, header[HASH], whole=verify):
+        raise ValueError(
+            f"{rows_path} was altered: its SHA-256 is not {header[HASH]}; delete {path} and build "
+            "it again"
         )
     array = np.memmap(rows_path, dtype, "r", shape=shape) if needed else np.empty(shape, dtype)
     return FeatureTable(array, header, path)
@@ -161,7 +172,7 @@ def build_table(
         raise ValueError(f"no texts to encode for {path}: the corpus is empty")
     if chunk_size < 1 or dim < 1:
         raise ValueError(f"chunk_size={chunk_size} and dim={dim} must be at least 1")
-    claimed = [key for key in RESERVED if key in header]
+    claimed = [key for key in (*RESERVED, HASH) if key in header]
     if claimed:
         raise ValueError(f"header fields {claimed} are set by build_table: leave them out")
     full = dict(header) | {
@@ -177,7 +188,7 @@ def build_table(
     with resumable_folder(path) as partial:
         if partial is not None:
             _encode_chunks(partial, texts, encode, full, chunk_size, desc)
-            write_json(partial / HEADER_FILE, full)
+            write_json(partial / HEADER_FILE, full | {HASH: sha256_of(partial / ROWS_FILE)})
     return open_table(path, full)
 
 

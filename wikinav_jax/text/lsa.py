@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from absl import logging
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
-from wikinav_jax.common.files import atomic_directory, read_json, write_json
+from wikinav_jax.common.files import atomic_directory, is_altered, read_json, sha256_of, write_json
 from wikinav_jax.text.features import FeatureTable, build_table
 
 FORMAT_VERSION = 1
@@ -119,9 +120,10 @@ class Lsa:
         """Writes a folder (JSON and npy, no pickle), whole or not at all."""
         content = {"format_version": FORMAT_VERSION, "options": dataclasses.asdict(self.options)}
         with atomic_directory(path) as folder:
-            write_json(folder / LSA_FILE, content | {"terms": self.terms})
             np.save(folder / IDF_FILE, self.idf, allow_pickle=False)
             np.save(folder / COMPONENTS_FILE, self.components, allow_pickle=False)
+            hashes = {name: sha256_of(folder / name) for name in (IDF_FILE, COMPONENTS_FILE)}
+            write_json(folder / LSA_FILE, content | {"sha256": hashes, "terms": self.terms})
         return Path(path)
 
     @classmethod
@@ -143,26 +145,43 @@ class Lsa:
                 f"{path / LSA_FILE} has format version {version}, this code reads "
                 f"{FORMAT_VERSION}: fit it again, or update wikinav_jax"
             )
+        for name, sha256 in content.get("sha256", {}).items():
+            if is_altered(path / name, sha256, whole=True):
+                raise _damage(path, f"{name} was truncated or altered")
+        idf, components = (_read(path, name) for name in (IDF_FILE, COMPONENTS_FILE))
         try:
-            idf = np.load(path / IDF_FILE, allow_pickle=False)
-            components = np.load(path / COMPONENTS_FILE, allow_pickle=False)
             return cls(LsaOptions(**content["options"]), content["terms"], idf, components)
-        except (ValueError, EOFError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"the LSA model at {path} is damaged ({error}): fit it again"
-            ) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damage(path, str(error)) from error
+
+
+def _read(path: Path, name: str) -> np.ndarray:
+    try:
+        return np.load(path / name, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        # NumPy's own words, that it may be a pickle and how to allow one, would lead astray.
+        raise _damage(path, f"{name} is no readable npy file") from error
+
+
+def _damage(path: Path, what: str) -> ValueError:
+    return ValueError(
+        f"the LSA model at {path} is damaged ({what}): delete that folder, and the next run fits "
+        "it again"
+    )
 
 
 def fit_lsa(texts: Sequence[str], options: LsaOptions | None = None, **fields: Any) -> Lsa:
     """Fits TF-IDF and the SVD on `texts`: give training texts only, or evaluation leaks in.
+
+    A small corpus has room for fewer dimensions than asked for, below both n and V: then `dim` of
+    the result's options is the most that it admits, and a warning tells both.
 
     Args:
       texts: n texts.
       options: or its fields as keywords: `fit_lsa(texts, dim=128, seed=1)`.
 
     Raises:
-      ValueError: no texts, no term left, or dim is not below both n and V; the message names the
-        limit and the field to change.
+      ValueError: no texts, no term left, or a single text or term.
     """
     options = dataclasses.replace(options or LsaOptions(), **fields)
     if not len(texts):
@@ -180,12 +199,20 @@ def fit_lsa(texts: Sequence[str], options: LsaOptions | None = None, **fields: A
             "hold no words"
         ) from error
     most = min(weights.shape) - 1
-    if options.dim > most:
+    if most < 1:
         raise ValueError(
-            f"dim={options.dim} must be at most {most}: the corpus has {weights.shape[0]} texts "
-            f"and {weights.shape[1]} terms; lower dim (features.lsa_dim of a config), or take "
-            "more texts"
+            f"LSA needs two texts and two terms at least, the corpus has {weights.shape[0]} and "
+            f"{weights.shape[1]}: take more texts"
         )
+    if options.dim > most:
+        logging.warning(
+            "LSA with dim=%d (features.lsa_dim of a config) needs more than the %d texts and %d "
+            "terms of the corpus: dim=%d is used",
+            options.dim,
+            *weights.shape,
+            most,
+        )
+        options = dataclasses.replace(options, dim=most)
     svd = TruncatedSVD(options.dim, n_iter=options.power_iterations, random_state=options.seed)
     # One BLAS thread: the same bits on any number of cores, and the sparse products, which take
     # most of the time, have one thread anyway.

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from wikinav_jax.common.files import read_json, write_json
+from wikinav_jax.common.files import is_altered, read_json, sha256_of, write_json
 from wikinav_jax.common.progress import progress
 from wikinav_jax.common.resumable import PROGRESS_FILE, resumable_folder
 from wikinav_jax.text.features import text_hash
@@ -26,6 +26,8 @@ from wikinav_jax.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 1
 HEADER_FILE, IDS_FILE, LENGTH_FILE, SPANS_FILE = "header.json", "ids.npy", "length.npy", "spans.npy"
+_FILES = (IDS_FILE, LENGTH_FILE, SPANS_FILE)
+_HASHES = "sha256"  # in the header: file name -> SHA-256
 _CHUNK = 2_048  # texts tokenised at once
 _CHUNKS_PER_SAVE = 16
 
@@ -59,7 +61,7 @@ class TokenTable:
 def open_tokens(
     path: str | os.PathLike[str], expected: Mapping[str, Any] | None = None
 ) -> TokenTable:
-    """Opens a table.
+    """Opens a table; files up to `common.files.CHECKED_BYTES` are compared with their SHA-256.
 
     Raises:
       FileNotFoundError: no table there.
@@ -89,6 +91,12 @@ def open_tokens(
         raise ValueError(
             f"the token table at {path} is damaged ({error}): delete the folder to build it again"
         ) from error
+    for name, sha256 in header.get(_HASHES, {}).items():
+        if is_altered(path / name, sha256):
+            raise ValueError(
+                f"{path / name} was altered: its SHA-256 is not {sha256}; delete {path} to build "
+                "the table again"
+            )
     shapes = (ids.shape, length.shape, spans.shape)
     wanted = (
         (header.get("count"), header.get("max_length")),
@@ -151,7 +159,8 @@ def build_tokens(
     with resumable_folder(path) as folder:
         if folder is not None:
             _fill(folder, texts, tokenizer, spans, wanted, desc)
-            write_json(folder / HEADER_FILE, wanted)
+            hashes = {name: sha256_of(folder / name) for name in _FILES}
+            write_json(folder / HEADER_FILE, wanted | {_HASHES: hashes})
     return open_tokens(path, wanted)
 
 

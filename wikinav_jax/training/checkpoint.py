@@ -28,6 +28,8 @@ from orbax.checkpoint.checkpoint_managers import (
 )
 
 from wikinav_jax.common.files import read_json, sha256_of, write_json
+from wikinav_jax.common.lock import FileLock
+from wikinav_jax.training.distributed import agreed_by_first
 from wikinav_jax.training.state import TrainState
 
 FORMAT = "wikinav_jax checkpoint"
@@ -90,11 +92,13 @@ class Checkpointer:
     model or the data): a checkpoint with another identity is refused, naming the fields that
     differ. With `best_metric`, a checkpoint whose `metrics` have the best such value ("max" or
     "min" by `best_mode`) is kept too; ties go to the later step. `read_only` neither makes nor
-    cleans the folder, for evaluating while another process trains.
+    cleans the folder, for evaluating while another process trains. Otherwise the folder belongs to
+    this run until `close`, or the end of the process: a second one there is refused, for two
+    would mix their checkpoints and metrics. Meanwhile `.NAME.lock` lies beside the folder.
 
     All processes of a run call every method together, on a folder that all of them see. A URL
     (gs://...) is refused: mount the bucket. Raises CheckpointError for a folder that
-    holds something else, and ValueError for bad arguments.
+    holds something else or where another run trains, and ValueError for bad arguments.
     """
 
     def __init__(
@@ -122,9 +126,17 @@ class Checkpointer:
         # As JSON would give it back (tuples become lists), so that it can be compared.
         self._identity = json.loads(json.dumps(dict(identity or {})))
         _check_folder(self.directory)
+        self._lock = None if read_only else _locked(self.directory)
+        try:
+            self._open(keep, read_only)
+        except BaseException:
+            self._release()
+            raise
+
+    def _open(self, keep: int, read_only: bool) -> None:
         self._scores: dict[int, float] = {}
         policies: list[PreservationPolicy] = [LatestN(keep)]
-        if best_metric is not None:
+        if self.best_metric is not None:
             policies.append(_KeepBest(self))
         registry = ocp.handlers.DefaultCheckpointHandlerRegistry()
         arrays, run = _VerifiedHandler(), ocp.JsonCheckpointHandler()
@@ -144,7 +156,7 @@ class Checkpointer:
                 lightweight_initialize=True,
             ),
         )
-        if best_metric is not None:
+        if self.best_metric is not None:
             for step in self._manager.all_steps():
                 self._note_score(step, self.read_run(step)["metrics"])
 
@@ -268,8 +280,15 @@ class Checkpointer:
         self._manager.wait_until_finished()
 
     def close(self) -> None:
-        """Waits and ends the background threads."""
-        self._manager.close()
+        """Waits, ends the background threads and lets the folder go."""
+        try:
+            self._manager.close()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
 
     def __enter__(self) -> Checkpointer:
         return self
@@ -287,6 +306,22 @@ _REMEDY = (
     "Delete this folder to resume from the checkpoint before it (or from the start), or restore it "
     "from a copy"
 )
+
+
+def _locked(directory: Path) -> FileLock:
+    """The folder's lock, held by the first process for all; CheckpointError where it is taken."""
+    lock = FileLock(directory.with_name(f".{directory.name}.lock"))
+
+    def take() -> bool:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        return lock.acquire()
+
+    if not agreed_by_first(take):
+        raise CheckpointError(
+            f"{directory.parent} is in use: {lock.holder()} trains there. Wait for it or stop it, "
+            "or give this run another --workdir"
+        )
+    return lock
 
 
 def _check_folder(directory: Path) -> None:

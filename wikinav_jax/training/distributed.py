@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import jax
+import numpy as np
 from jax.experimental import multihost_utils
 
 T = TypeVar("T")
@@ -76,3 +77,11 @@ def first_process_first(build: Callable[[], T]) -> T:
     result = build() if jax.process_index() == 0 else None
     multihost_utils.sync_global_devices("wikinav_jax first_process_first")
     return result if result is not None else build()
+
+
+def agreed_by_first(ask: Callable[[], bool]) -> bool:
+    """What `ask` says in process 0, in every process; it runs nowhere else."""
+    if jax.process_count() == 1:
+        return ask()
+    first = jax.process_index() == 0 and ask()
+    return bool(multihost_utils.broadcast_one_to_all(np.array(first)))

@@ -13,10 +13,12 @@ from tests.datasets.mediawiki.dumps import Page, dump
 from wikinav_jax.datasets.assemble import assemble_graph
 from wikinav_jax.datasets.documents import Document, Passage, Section
 from wikinav_jax.datasets.entities import LinkerOptions
+from wikinav_jax.datasets.linking import LinkingOptions
 from wikinav_jax.datasets.mediawiki import build as build_module
+from wikinav_jax.datasets.mediawiki.build import DumpBuild
 from wikinav_jax.datasets.mediawiki.dump import DumpReader
-from wikinav_jax.datasets.mediawiki.loader import load
 from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
+from wikinav_jax.datasets.sources.graph import build_graph
 from wikinav_jax.graph.linked_text import ARRAYS
 
 
@@ -83,14 +85,11 @@ def test_the_same_graph_as_from_documents(tmp_path, monkeypatch, seed, entity_li
     monkeypatch.setattr(build_module, "_LARGEST_CHUNK", 30_000)
     path = tmp_path / "wiki.xml"
     path.write_text(random_wiki(seed), encoding="utf-8")
-    graph = load(
-        None,
-        tmp_path,
+    graph = build_graph(
+        DumpBuild(path, tmp_path / "spill", workers=1),
         tmp_path / "graph",
-        source=str(path),
-        workers=1,
-        entity_links=entity_links,
-        anchor_mentions=False,
+        command="x",
+        linking=LinkingOptions(use_anchors=False) if entity_links else None,
     )
     expected = assemble_graph(
         documents(path),

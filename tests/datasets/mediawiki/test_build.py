@@ -13,8 +13,8 @@ from tests.datasets.mediawiki.dumps import Page, dump, header, numbered
 from wikinav_jax.common.files import read_json
 from wikinav_jax.datasets.mediawiki import build as build_module
 from wikinav_jax.datasets.mediawiki.build import DumpBuild, dump_files
-from wikinav_jax.datasets.mediawiki.loader import fingerprint_inputs, load
 from wikinav_jax.datasets.mediawiki.pages import PageOptions
+from wikinav_jax.datasets.sources.loader import fingerprint_inputs, load
 from wikinav_jax.graph.store import EdgeKind, open_graph
 
 PAGES = [
@@ -47,7 +47,8 @@ def source(tmp_path) -> Path:
 
 def built(source, tmp_path, **options):
     """The graph of a dump, in memory."""
-    return load(None, tmp_path / "cache", None, source=str(source), workers=1, **options)
+    options = {"workers": 1, "entity_links": False, **options}
+    return load(None, tmp_path / "cache", None, source=str(source), **options)
 
 
 def edges(graph, kind=EdgeKind.HYPERLINK) -> list[tuple[str, str, str]]:
@@ -69,7 +70,8 @@ CLUB = "A club house by the Nowhere."
 
 
 def test_graph(source, tmp_path):
-    graph = load(None, tmp_path / "cache", tmp_path / "graph", source=str(source), workers=1)
+    options = {"source": str(source), "workers": 1, "entity_links": False}
+    graph = load(None, tmp_path / "cache", tmp_path / "graph", **options)
     assert graph.article_titles == ["Bee", "Law", "B.C. Queen", "Wasp", "Lonely"]
     # [[Bumble]] leads through a redirect to its own article; [[Queen club]] to a section; [[Bees]]
     # through two redirects, to where [[bee]] led before.
@@ -108,7 +110,7 @@ def test_graph(source, tmp_path):
         "links_to_themselves": 2,
         "links_to_unknown_titles": 2,
     }
-    assert not list((tmp_path / "cache" / "mediawiki").glob("*"))  # parsed pages are gone
+    assert not list((tmp_path / "cache" / "corpus").glob("*"))  # parsed pages are gone
 
 
 def many_pages() -> str:
@@ -250,7 +252,7 @@ def test_what_cannot_be_built(tmp_path):
         load(tmp_path, tmp_path, None, source="none.xml")
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="no file that ends in"):
-        load(tmp_path, tmp_path, None, source="empty")
+        load(tmp_path, tmp_path, None, source="empty", source_type="mediawiki")
     (tmp_path / "no.xml").write_text(dump([Page("Talk:A", "x", namespace=1)]))
     with pytest.raises(
         ValueError, match="no article with any text: of 1 pages 1 are of other namespaces"

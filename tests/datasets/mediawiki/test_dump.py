@@ -5,12 +5,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 
 import numpy as np
 import pytest
 
 from tests.datasets.mediawiki.dumps import Page, dump, header
 from wikinav_jax.datasets.mediawiki import compression
+from wikinav_jax.datasets.mediawiki.compression import CompressedFile
 from wikinav_jax.datasets.mediawiki.dump import DumpReader, parse_page
 from wikinav_jax.datasets.mediawiki.titles import Titles
 
@@ -71,6 +73,12 @@ def test_short_streams_then_a_long_one_then_short_ones(tmp_path, monkeypatch):
     assert reader.bytes_read == reader.num_bytes
 
 
+def place_of_damage(problems: list[str]) -> int:
+    found = re.search(r"is damaged at its byte ([0-9,]+) or before", problems[0])
+    assert found is not None
+    return int(found[1].replace(",", ""))
+
+
 def test_damage_in_the_middle_of_many_streams(tmp_path):
     streams = streams_of(XML.encode(), 1000)
     middle = len(streams) // 2
@@ -80,7 +88,28 @@ def test_damage_in_the_middle_of_many_streams(tmp_path):
     titles, reader = read(written(tmp_path, packed))
     whole = XML.encode()[: middle * 1000].count(b"</page>")
     assert titles == TITLES[:whole]
-    assert "is damaged before its byte" in reader.problems[0]
+    before = sum(map(len, streams[:middle]))
+    assert before < place_of_damage(reader.problems) <= before + len(broken)
+
+
+@pytest.mark.parametrize("long_stream", [compression._LONG_STREAM, 1])
+def test_damage_is_placed_within_a_stream(tmp_path, monkeypatch, long_stream):
+    """However far the file was read ahead."""
+    monkeypatch.setattr(compression, "_LONG_STREAM", long_stream)
+    monkeypatch.setattr(compression, "_READ", 5_000)
+    noise = np.random.default_rng(0)
+    text = XML + "".join(chr(c) for c in noise.integers(0x100, 0x800, 300_000))
+    streams = streams_of(text.encode(), 20_000)
+    first = sum(map(len, streams[:4]))
+    data = bytearray(b"".join(streams))
+    middle = first + len(streams[4]) // 2
+    data[middle] ^= 255
+    reader = CompressedFile(written(tmp_path, bytes(data)))
+    unpacked = b"".join(reader)
+    assert text.encode().startswith(unpacked)
+    assert len(unpacked) >= 4 * 20_000
+    assert len(reader.problems) == 1
+    assert middle <= place_of_damage(reader.problems) <= first + len(streams[4]) + 5_000
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
@@ -133,7 +162,8 @@ def test_damage_keeps_what_stands_before_it(tmp_path, pack):
     titles, reader = read(written(tmp_path, data))
     assert titles == TITLES[: len(titles)]
     assert len(titles) == XML[:half].count("<page>")
-    assert "is damaged before its byte" in reader.problems[0]
+    good = len(data) - len(b"garbage, not a stream")
+    assert good <= place_of_damage(reader.problems) <= len(data)
 
 
 def test_a_plain_dump_that_ends_early(tmp_path):
@@ -161,7 +191,10 @@ def test_a_page_without_an_end_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "no <mediawiki> element"),
+        (b"", "holds no data"),
+        (bz2.compress(b""), "14 bytes.* holds no data"),
+        (bz2.compress(XML.encode())[:200], "cut off after 200 bytes.* Nothing of it can be read"),
+        (gzip.compress(XML.encode())[:12], "cut off after 12 bytes.* Nothing of it can be read"),
         (b"<html><body>Not found</body></html>", "no <mediawiki> element at its start, which"),
         (b"7z\xbc\xaf'\x1c rest", "is cut off or damaged"),
         (b"PK\x03\x04 rest", "is a zip archive"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wikinav_jax.datasets.mediawiki.loader import load
+from wikinav_jax.datasets.sources.loader import load
 
 pytestmark = pytest.mark.data
 
@@ -20,7 +20,7 @@ DUMPS = {
 @pytest.mark.parametrize("name", DUMPS)
 def test_counts(name, real_data, tmp_path):
     source = str(real_data / "wiki" / "dumps" / name)
-    graph = load(None, tmp_path, None, source=source, workers=2)
+    graph = load(None, tmp_path, None, source=source, workers=2, entity_links=False)
     report = graph.meta["mediawiki"]
     articles, redirects = DUMPS[name]
     assert report["counts"]["articles"] == articles
@@ -36,7 +36,8 @@ def test_counts(name, real_data, tmp_path):
 
 def test_links_inside_a_whole_wiki(real_data, tmp_path):
     source = str(real_data / "wiki" / "dumps" / "dumpster-smallwiki.xml.xz")
-    graph = load(None, tmp_path, None, source=source, workers=2, keep_tables=True)
+    options = {"workers": 2, "entity_links": False, "keep_tables": True}
+    graph = load(None, tmp_path, None, source=source, **options)
     hyperlinks = graph.meta["statistics"]["edges_by_kind"]["hyperlink"]
     repeated = graph.meta["statistics"]["dropped"]["links_repeated_in_a_block"]
     own = graph.meta["statistics"]["dropped"]["links_to_themselves"]

@@ -8,8 +8,8 @@ import pytest
 
 from tests.datasets.mediawiki.dumps import Page, dump
 from wikinav_jax.datasets.mediawiki.compression import CompressedFile
-from wikinav_jax.datasets.mediawiki.loader import load
 from wikinav_jax.datasets.sources.detect import detect
+from wikinav_jax.datasets.sources.loader import load
 
 py7zr = pytest.importorskip("py7zr", reason="py7zr is not installed")
 
@@ -25,7 +25,7 @@ def test_a_dump(tmp_path):
     pages = [Page(f"Page {i}", f"text {i} [[Page {i + 1}]] " + "word " * 400) for i in range(900)]
     path = packed(tmp_path / "wiki.xml.7z", wiki=dump(pages))
     assert detect(path) == "mediawiki"
-    graph = load(None, tmp_path, None, source=str(path), workers=1)
+    graph = load(None, tmp_path, None, source=str(path), workers=1, entity_links=False)
     assert graph.num_articles == 900
     assert graph.meta["mediawiki"]["problems"] == []
 

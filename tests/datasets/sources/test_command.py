@@ -93,6 +93,25 @@ def test_other_things_are_never_replaced(docs, tmp_path):
     assert open_graph(tmp_path / "empty").num_articles == 3
 
 
+def test_files_in_the_way(docs, tmp_path):
+    file = write_files(tmp_path, {"letter.txt": "dear"}) / "letter.txt"
+    for output in (file, file / "graph"):
+        with pytest.raises(ConfigError, match=rf"^config\.output={output}: .*is a file; name a"):
+            build(docs, output)
+    with pytest.raises(ConfigError, match=rf"^config\.cache_dir={file}: it is a file"):
+        build(docs, tmp_path / "graph", cache_dir=str(file))
+    assert not (tmp_path / "graph").exists()
+
+
+def test_an_output_inside_the_source(docs, tmp_path):
+    (tmp_path / "link").symlink_to(docs)
+    for output in (docs / "graph", docs / "new" / "graph", tmp_path / "link" / "graph"):
+        with pytest.raises(ConfigError, match=rf"output={output} lies inside the corpus itself"):
+            build(docs, output)
+    assert sorted(path.name for path in docs.iterdir()) == sorted(DOCS)
+    build(docs / ".." / "docs", tmp_path / "docs.graph")  # beside it, by a similar name
+
+
 def test_what_cannot_be(docs, tmp_path):
     config = load_config(str(ROOT / "configs" / "build_wiki.py"))
     config.source = str(docs)

@@ -40,6 +40,7 @@ def test_by_content(tmp_path, files, kind):
     ("files", "message"),
     [
         ({"x": b""}, "x is empty"),
+        ({"x.bz2": bz2.compress(DUMP)[:50]}, r"cut off after 50 .*download it again"),
         ({"x.html": b"<p>x"}, "is one html file; give the folder that it is in"),
         ({"x": b"[1]"}, "is none of MediaWiki XML dump, ZIM file, JSON lines: it starts with"),
         ({"x": b"PK\x03\x04"}, "is a zip archive"),

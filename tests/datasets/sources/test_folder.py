@@ -40,6 +40,27 @@ def test_a_site(tmp_path):
     assert graph.meta["statistics"]["dropped"]["links_repeated_in_a_block"] == 1
 
 
+def test_a_folder_and_a_page_of_one_name(tmp_path):
+    files = {
+        "start.html": "<h1>Start</h1><a href=dir/>folder</a>, <a href=dir.html>page</a>, "
+        "<a href=lone/>lone</a>, <a href=bare/>bare</a>",
+        "dir.html": "<h1>Page</h1>p <a href=dir/>to the folder</a>",
+        "dir/Index.HTML": "<h1>Folder</h1>f <a href=../dir.html>to the page</a>, <a href=./>me</a>",
+        "lone.html": "<h1>Lone</h1>There is no folder of my name.",
+        "bare.html": "<h1>Bare</h1>There is a folder of my name, with no page at its top.",
+        "bare/other.html": "<h1>Other</h1>o <a href=..>up</a>",
+    }
+    graph = built(write_files(tmp_path / "site", files), tmp_path)
+    assert edges(graph) == [
+        ("Page", "to the folder", "Folder", ""),
+        ("Folder", "to the page", "Page", ""),
+        ("Start", "folder", "Folder", ""),
+        ("Start", "page", "Page", ""),
+        ("Start", "lone", "Lone", ""),
+        ("Start", "bare", "Bare", ""),
+    ]
+
+
 def test_titles_of_several_pages_are_told_apart(tmp_path):
     files = {name: f"<h1>Index</h1>{name}" for name in ("a.html", "b/a.html")}
     graph = built(write_files(tmp_path / "site", {**files, "c.html": "<h1>C</h1>c"}), tmp_path)

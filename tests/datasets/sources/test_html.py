@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.datasets.sources.corpora import links, texts
-from wikinav_jax.datasets.sources.html import HtmlPage, decode_html, read_html
+from wikinav_jax.datasets.sources.html import HtmlPage, read_html
+from wikinav_jax.datasets.sources.html_encoding import decode_html
 from wikinav_jax.datasets.sources.links import LinkResolver
 
 

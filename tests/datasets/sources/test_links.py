@@ -16,7 +16,11 @@ from wikinav_jax.datasets.sources.links import LinkResolver, other_paths
         ("guide/a.html", "/top.html", "top.html", ""),
         ("guide/a.html", "..", "/", ""),
         ("guide/a.html", "/", "/", ""),
-        ("guide/a.html", "sub/", "guide/sub", ""),
+        ("guide/a.html", "sub/", "guide/sub/", ""),
+        ("guide/a.html", "sub/?v=1#x", "guide/sub/", "x"),
+        ("guide/a.html", "sub/..", "guide/", ""),
+        ("guide/a.html", "./", "guide/", ""),
+        ("guide/sub/a.html", "..", "guide/", ""),
         ("guide/a.html", "#here", "guide/a.html", "here"),
         ("guide/a.html", "?page=2", "guide/a.html", ""),
         ("a.html", "B%C3%A4r%3F.html", "Bär?.html", ""),
@@ -25,6 +29,8 @@ from wikinav_jax.datasets.sources.links import LinkResolver, other_paths
         ("e.org/x/a", "/y", "e.org/y", ""),
         ("e.org/x/a", "https://e.org/y#z", "e.org/y", "z"),
         ("e.org/x/a", "//e.org/y", "e.org/y", ""),
+        ("e.org/x/a", "/", "e.org/", ""),
+        ("e.org/x/a", "https://e.org", "e.org/", ""),
         ("A/e.org/x", "/y", "A/e.org/y", ""),
         ("A/e.org/x", "http://e.org/y", "A/e.org/y", ""),
     ],
@@ -66,7 +72,9 @@ def test_queries_belong_to_archived_pages():
 
 def test_other_paths():
     html = (".html", ".htm")
-    assert other_paths("a/b.html", ("index",), html) == ["a/b", "a/b.htm"]
-    assert other_paths("a/index.html", ("index",), html) == ["a/index", "a", "a/index.htm"]
-    assert other_paths("index.html", ("index",), html) == ["index", "/", "index.htm"]
+    assert other_paths("a/b.html", ("index",), html) == ["a/b", "a/b/", "a/b.htm"]
+    assert other_paths("a/b.html", ("index",), html, beside_folder=True) == ["a/b", "a/b.htm"]
+    index = ["a/index", "a/index/", "a", "a/", "a/index.htm"]
+    assert other_paths("a/index.html", ("index",), html) == index
+    assert other_paths("index.html", ("index",), html) == ["index", "index/", "/", "index.htm"]
     assert other_paths("a/b", ("index",), html) == []

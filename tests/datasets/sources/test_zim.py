@@ -113,7 +113,8 @@ def test_an_archived_site(tmp_path):
         ("e.org/", "Home", "<h1>Home</h1><p>To <a href='blog/one%3Fid=1'>one</a>"),
         ("e.org/blog/one?id=1", "One", "<h1>One</h1><p>Back to <a href='https://e.org/two'>two</a>"),
         ("e.org/two", "Two", "<h1>Two</h1><p>Up to <a href='/blog/one?id=1'>one</a> or out <a "
-            "href='https://f.org/'>there</a>"),
+            "href='https://f.org/'>there</a>, <a href='/'>home</a>, <a href='blog/'>blog</a>"),
+        ("e.org/blog", "Blog", "<h1>Blog</h1><p>All in one."),
     ]  # fmt: skip
     path = archive(tmp_path / "site.zim", pages, metadata={"Scraper": "zimit 2.0"})
     graph = built(path, tmp_path)
@@ -121,6 +122,8 @@ def test_an_archived_site(tmp_path):
         ("Home", "one", "One", ""),
         ("One", "two", "Two", ""),
         ("Two", "one", "One", ""),
+        ("Two", "home", "Home", ""),
+        ("Two", "blog", "Blog", ""),
     ]
 
 

@@ -1,6 +1,6 @@
 """MediaWiki XML dumps to graphs.
 
-`loader.py` is what the catalog knows: `load(data_dir, cache_dir, output, source=DUMP)`.
+The data set "corpus" (`sources/loader.py`) reads them: `DumpSource` of `build.py` is its source.
 
 First pass, in parallel (`build.py`, `pool.py`): `dump.py` cuts the stream (`compression.py`) into
 page sources, `pages.py` parses each within its limits (`limits.py`) by `wikitext.py`, which stands

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import codecs
 import contextlib
+import io
 import itertools
 import lzma
 import re
@@ -13,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from wikinav_jax.datasets.mediawiki.seven_zip import import_py7zr, unpack_7z
 
@@ -26,7 +27,14 @@ _THREADS = 4  # bz2 lets go of Python's lock
 _BZ2_STREAM = re.compile(rb"BZh[1-9]1AY&SY")  # the head of a stream and of its first block
 _ERRORS = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
 
-_Stream = tuple[bytes, bz2.BZ2Decompressor, Exception | None]
+
+class _Stream(NamedTuple):
+    """What became of a stream of a bz2 file."""
+
+    data: bytes
+    decompressor: bz2.BZ2Decompressor
+    error: Exception | None
+    bytes_fed: int  # when the error came; without one, the length of the stream
 
 
 class CompressedFile:
@@ -67,6 +75,14 @@ class CompressedFile:
         """Notes something wrong with the file."""
         self.problems.append(problem)
 
+    def nothing(self) -> ValueError:
+        """The error for a file that yielded nothing: damaged from its start, or empty."""
+        what = "; ".join(self.problems) or f"{self.path} ({self.num_bytes:,} bytes) holds no data"
+        return ValueError(
+            f"{what}. Nothing of it can be read: download it again, and compare its size and "
+            "checksum with those of the download page"
+        )
+
     def _note_share(self, share: float) -> None:
         self.bytes_read = int(share * self.num_bytes)
 
@@ -97,8 +113,8 @@ class CompressedFile:
         Returns:
           What was read of the rest, or None if all is done.
         """
-        pending: deque[Future] = deque()
-        buffer = b""
+        pending: deque[tuple[int, Future[_Stream]]] = deque()  # (first byte in the file, stream)
+        buffer, offset = b"", 0  # where the buffer stands in the file
         with ThreadPoolExecutor(_THREADS) as pool:
             more = True
             while more:
@@ -111,22 +127,23 @@ class CompressedFile:
                 ends = [*starts, *([] if more else [len(buffer)])]
                 for start, end in itertools.pairwise([0, *ends]):
                     if end > start:
-                        pending.append(pool.submit(_unpack_stream, buffer[start:end]))
+                        stream = pool.submit(_unpack_stream, buffer[start:end])
+                        pending.append((offset + start, stream))
                 if ends:
-                    buffer = buffer[ends[-1] :]
+                    buffer, offset = buffer[ends[-1] :], offset + ends[-1]
                 while pending and (len(pending) > 2 * _THREADS or not more):
-                    if not (yield from self._hand_on(pending.popleft().result())):
+                    if not (yield from self._hand_on(*pending.popleft())):
                         return None
                 if len(buffer) > _LONG_STREAM:
                     break
             while pending:
-                if not (yield from self._hand_on(pending.popleft().result())):
+                if not (yield from self._hand_on(*pending.popleft())):
                     return None
         return buffer if more else None
 
-    def _hand_on(self, stream: _Stream) -> Generator[bytes, None, bool]:
-        """Yields what a stream holds; returns whether to go on behind it."""
-        data, decompressor, error = stream
+    def _hand_on(self, first: int, future: Future[_Stream]) -> Generator[bytes, None, bool]:
+        """Yields what the stream at byte `first` holds; returns whether to go on behind it."""
+        data, decompressor, error, bytes_fed = future.result()
         yield data
         try:
             while error is None and not decompressor.eof and not decompressor.needs_input:
@@ -134,17 +151,19 @@ class CompressedFile:
         except _ERRORS as late:
             error = late
         if error is None and decompressor.eof and decompressor.unused_data.strip(b"\0"):
-            error = OSError("it is followed by what is no stream")
+            error = OSError("a stream is followed by what is none")
+            bytes_fed -= len(decompressor.unused_data)
         if error is not None:
-            self._report_damage(error)
+            self._report_damage(error, first + bytes_fed)
         elif not decompressor.eof:
             self._report_cut()
         return error is None and decompressor.eof
 
-    def _report_damage(self, error: Exception) -> None:
+    def _report_damage(self, error: Exception, place: int) -> None:
+        """Notes damage that came to light when `place` bytes had been unpacked."""
         self.report(
-            f"{self.path} is damaged before its byte {self.bytes_read:,} ({error}); what stands "
-            "before is kept"
+            f"{self.path} is damaged at its byte {place:,} or before ({error}); what was unpacked "
+            "until then is kept"
         )
 
     def _report_cut(self) -> None:
@@ -153,15 +172,17 @@ class CompressedFile:
             "what stands before the cut is kept"
         )
 
-    def _unpack(self, file: Any, new: Callable[[], Any], data: bytes) -> Iterator[bytes]:
-        """All streams (bz2), members (gz) or blocks (xz) from `data` on, one after another."""
-        decompressor = new()
+    def _unpack(self, file: Any, new: Callable[[], Any], rest: bytes) -> Iterator[bytes]:
+        """All streams (bz2), members (gz) or blocks (xz) from `rest` on, one after another."""
+        before, data, decompressor = io.BytesIO(rest), b"", new()
         started = False  # whether the current stream has any byte yet
         num_streams = 0
         while True:
             if not data:
-                data = file.read(_READ)
-                self.bytes_read += len(data)
+                data = before.read(_READ)
+                if not data:
+                    data = file.read(_READ)
+                    self.bytes_read += len(data)
                 if not data:
                     if started:
                         self._report_cut()
@@ -178,7 +199,7 @@ class CompressedFile:
                 while not decompressor.eof and not getattr(decompressor, "needs_input", True):
                     yield decompressor.decompress(b"", _CHUNK)
             except _ERRORS as error:
-                self._report_damage(error)
+                self._report_damage(error, self.bytes_read - len(rest) + before.tell())
                 return
             if decompressor.eof:
                 data = decompressor.unused_data
@@ -189,19 +210,24 @@ class CompressedFile:
 def _unpack_stream(source: bytes) -> _Stream:
     decompressor = bz2.BZ2Decompressor()
     try:
-        return decompressor.decompress(source, _LONG_STREAM), decompressor, None
+        data = decompressor.decompress(source, _LONG_STREAM)
+        return _Stream(data, decompressor, None, len(source))
     except _ERRORS as error:
-        return _unpack_before_damage(source), decompressor, error
+        data, bytes_fed = _unpack_before_damage(source)
+        return _Stream(data, decompressor, error, bytes_fed)
 
 
-def _unpack_before_damage(source: bytes) -> bytes:
-    """What stands in front of a stream's damage, but for its last block."""
+def _unpack_before_damage(source: bytes) -> tuple[bytes, int]:
+    """What stands in front of a stream's damage, and the bytes unpacked when it came to light."""
     decompressor = bz2.BZ2Decompressor()
-    parts = []
+    parts: list[bytes] = []
+    fed = 0
     with contextlib.suppress(*_ERRORS):
-        for start in range(0, len(source), 4096):
-            parts.append(decompressor.decompress(source[start : start + 4096], _CHUNK))
-    return b"".join(parts)
+        while fed < len(source) and sum(map(len, parts)) <= _LONG_STREAM:
+            piece = source[fed : fed + 4096]
+            fed += len(piece)
+            parts.append(decompressor.decompress(piece, _CHUNK))
+    return b"".join(parts), fed
 
 
 def to_utf8(stream: Iterator[bytes], path: Path) -> Iterator[bytes]:

@@ -123,6 +123,8 @@ class DumpReader:
                 break
             self._buffer += data
         header = bytes(self._buffer[: start.start() if start else _MAX_HEADER_BYTES])
+        if not header:
+            raise self._file.nothing()
         if b"<mediawiki" not in header:
             damage = "".join(f"; {problem}" for problem in self._file.problems)
             raise ValueError(

@@ -19,9 +19,7 @@ from wikinav_jax.datasets.mediawiki.pool import ChunkSource, parse_chunks
 from wikinav_jax.datasets.mediawiki.spill import Spill
 from wikinav_jax.datasets.sources.source import Source, SourceOptions
 
-PARSER_VERSION = 2  # raise it when the same page gives other text or links
-
-_SAY_EVERY = 30.0  # seconds between lines of the log, where no progress bar is seen
+PARSER_VERSION = 3  # raise it when the same page gives other text or links
 
 
 class CorpusBuild:
@@ -76,7 +74,7 @@ class CorpusBuild:
         """
         source = self.source
         num_chunks = pages = pages_again = 0
-        start = said = time.monotonic()
+        start = time.monotonic()
         unit_scale = source.unit == "B"
         with progress(
             desc="Parsing", total=source.total, unit=source.unit, unit_scale=unit_scale
@@ -101,11 +99,8 @@ class CorpusBuild:
                 workers=self.workers,
             ):
                 pages += count
-                now = time.monotonic()
-                bar.set_postfix_str(f"{pages / (now - start):.0f} pages/s")
-                if bar.disable and now - said > _SAY_EVERY:
-                    said = now
-                    logging.info("%s", _state(source, pages, now - start))
+                speed = pages / (time.monotonic() - start)
+                bar.set_postfix_str(f"{pages:,} pages, {speed:.0f} pages/s")
         seconds = max(time.monotonic() - start, 1e-9)
         logging.info(
             "%s: %d pages parsed in %.1f s (%.0f pages/s, %d workers), %d from an earlier run",
@@ -157,13 +152,3 @@ def num_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _state(source: Source, pages: int, seconds: float) -> str:
-    """How far a build is, for those who see no progress bar."""
-    share = min(source.done / source.total, 1.0) if source.total else 1.0
-    left = seconds / share - seconds if share else 0.0
-    return (
-        f"{source.label}: {pages:,} pages, {share:.0%} read, {pages / seconds:.0f} pages/s, about "
-        f"{left / 60:.0f} min to go"
-    )

@@ -9,10 +9,11 @@ from typing import Any
 from absl import logging
 from ml_collections import ConfigDict
 
-from wikinav_jax.common.config import ConfigError
+from wikinav_jax.common.config import ConfigError, check_folder
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.datasets.mediawiki.summary import summary
 from wikinav_jax.datasets.sources import loader
+from wikinav_jax.datasets.sources.detect import find_source
 from wikinav_jax.datasets.sources.overview import write_overview
 from wikinav_jax.graph.store import FORMAT, open_graph
 
@@ -44,7 +45,10 @@ def run(config: ConfigDict, workdir: Path | None, mode: str) -> None:
     output = Path(config.output).expanduser() if config.output else workdir
     if output is None:
         raise ConfigError("config.output is empty: give the folder to build, --config.output=DIR")
+    if config.cache_dir:
+        check_folder("config.cache_dir", Path(config.cache_dir).expanduser())
     data_dir = Path(config.data_dir).expanduser() if config.data_dir else None
+    _check_apart(find_source(data_dir, config.source), output)
     known = inspect.signature(loader.load).parameters
     places = ("data_dir", "cache_dir", "output")
     options = {name: config[name] for name in config if name in known and name not in places}
@@ -81,10 +85,9 @@ def _is_free(output: Path, key: str, overwrite: bool) -> bool:
     Raises:
       ConfigError: something else stands there.
     """
+    check_folder("config.output", output)
     if not output.exists():
         return True
-    if not output.is_dir():
-        raise ConfigError(f"config.output={output} is a file; give a folder that is not there yet")
     if not any(output.iterdir()):
         return True
     try:
@@ -105,6 +108,16 @@ def _is_free(output: Path, key: str, overwrite: bool) -> bool:
         f"config.output={output} holds another graph ({graph.meta['source']}), or one of other "
         "options; give another folder, or --config.overwrite=True"
     )
+
+
+def _check_apart(source: Path, output: Path) -> None:
+    """Refuses an output inside the folder of the source: the next build would read it."""
+    inside = output.resolve()
+    if source.is_dir() and source.resolve() in inside.parents:
+        raise ConfigError(
+            f"config.output={output} lies inside the corpus itself, {source}; give a folder "
+            "outside of it"
+        )
 
 
 def _was_graph(output: Path) -> bool:

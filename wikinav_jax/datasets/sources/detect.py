@@ -92,10 +92,13 @@ def _detect_file(path: Path) -> str:
     if not head:
         raise ValueError(f"{path} is empty; is its download complete?")
     start = b""
-    for data in to_utf8(iter(CompressedFile(path)), path):
+    packed = CompressedFile(path)
+    for data in to_utf8(iter(packed), path):
         start += data
         if len(start) >= _LOOKED_AT:
             break
+    if not start:
+        raise packed.nothing()
     if b"<mediawiki" in start:
         return "mediawiki"
     if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):

@@ -15,8 +15,9 @@ from typing import Any, Literal
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.datasets.mediawiki.pages import ChunkParser, OtherName
 from wikinav_jax.datasets.mediawiki.pool import ChunkSource
-from wikinav_jax.datasets.sources.html import decode_html, read_html
-from wikinav_jax.datasets.sources.links import LinkResolver, other_paths
+from wikinav_jax.datasets.sources.html import read_html
+from wikinav_jax.datasets.sources.html_encoding import decode_html
+from wikinav_jax.datasets.sources.links import LinkResolver, is_index, other_paths
 from wikinav_jax.datasets.sources.markdown import MarkdownReader
 from wikinav_jax.datasets.sources.parser import DocumentParser, Parsed
 from wikinav_jax.datasets.sources.source import FIRST_CHUNK, Origin, Page, SourceOptions, cut_chunks
@@ -183,7 +184,12 @@ class FileReader:
         except (PermissionError, FileNotFoundError, IsADirectoryError) as error:
             raise ValueError(f"cannot be read: {error.strerror}") from error
         key = _clean(name)
-        others = other_paths(key, INDEX_NAMES[self._kind], SUFFIXES[self._kind])
+        others = other_paths(
+            key,
+            INDEX_NAMES[self._kind],
+            SUFFIXES[self._kind],
+            beside_folder=self._is_beside_folder(name),
+        )
         if self._kind == "markdown":
             # A site made of Markdown links to the pages that will be made of it.
             others += [posixpath.splitext(key)[0] + ".html"]
@@ -192,6 +198,14 @@ class FileReader:
         if self._markdown is not None:
             return self._markdown.read(source, key, resolver, names)
         return self._html(source, key, resolver, names)
+
+    def _is_beside_folder(self, name: str) -> bool:
+        """Whether `dir/` has a page at its top, for the name `dir.html`."""
+        folder = self._folder / os.path.splitext(name)[0]
+        if not folder.is_dir():
+            return False
+        index_names, suffixes = INDEX_NAMES[self._kind], SUFFIXES[self._kind]
+        return any(is_index(other, index_names, suffixes) for other in os.listdir(folder))
 
     def _html(
         self, source: bytes, key: str, resolver: LinkResolver, names: tuple[OtherName, ...]

@@ -6,7 +6,6 @@ ends at 2,048 levels, and what lies below is lost without a word).
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -28,8 +27,6 @@ from wikinav_jax.datasets.sources.html_rules import (
 from wikinav_jax.datasets.sources.links import Link
 from wikinav_jax.datasets.sources.sections import SectionWriter
 
-_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
-_XML_ENCODING = re.compile(rb"<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)")
 _REFRESH = re.compile(r"\s*\d*(?:\.\d*)?\s*[;,]\s*(?:url\s*=)?\s*[\"']?([^\"']+)", re.IGNORECASE)
 _UNUSED = re.compile("[\u200b\u2060\ufeff\u00ad\u200e\u200f\x00-\x08\x0b\x0e-\x1f\x7f]")
 _ISSUED = re.compile(
@@ -37,13 +34,6 @@ _ISSUED = re.compile(
 )
 _PARSOID_ID = re.compile(r"mw[A-Za-z0-9_-]{2,5}|cite_(?:note|ref)-.*")
 _FEW_WORDS = 20
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 
 
 @dataclass
@@ -69,7 +59,7 @@ def read_html(
     """Reads a page.
 
     Args:
-      source: the page, decoded (see `decode_html`).
+      source: the page, decoded (see `html_encoding.decode_html`).
       resolve: turns an address into a key.
       keep_tables: whether tables of data are text: a row a passage, cells parted by ";". Tables
         that lay out the page are always read.
@@ -92,29 +82,6 @@ def read_html(
     except etree.ParserError:  # a page of comments alone
         return HtmlPage("", (), {}, "")
     return target.page()
-
-
-def decode_html(source: bytes) -> tuple[str, bool]:
-    """The text of an HTML file, and whether it is well-formed in the encoding it was read in.
-
-    The byte order mark decides, then what the page declares, then UTF-8; what is none of these is
-    read as windows-1252, as browsers do.
-    """
-    for mark, encoding in _MARKS:
-        if source.startswith(mark):
-            text = source[len(mark) :].decode(encoding, "replace")
-            return text, "\ufffd" not in text
-    head = source[:4096]
-    declared = _CHARSET.search(head) or _XML_ENCODING.match(head.lstrip())
-    names = [declared[1].decode("ascii")] if declared else []
-    for encoding in [*names, "utf-8"]:
-        if encoding.lower().startswith(("utf-16", "utf-32")):
-            continue  # it could not have been read so far
-        try:
-            return source.decode(encoding), True
-        except (LookupError, UnicodeDecodeError):
-            continue
-    return source.decode("windows-1252", "replace"), False
 
 
 class _Text:

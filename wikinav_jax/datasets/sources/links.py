@@ -35,7 +35,10 @@ class LinkResolver:
     keep_query: bool = False
 
     def resolve(self, address: str) -> Link:
-        """The key that an address names: the path of its page inside the corpus."""
+        """The key that an address names: the path of its page inside the corpus.
+
+        The path of a folder ends in "/", so that `dir/` is never mistaken for `dir.html`.
+        """
         address = address.strip()
         if not address:
             return Link("", reason="links_without_an_address")
@@ -54,11 +57,15 @@ class LinkResolver:
             target = unquote(target.partition("?")[0])
         if not target:
             return Link(self.path, fragment)
-        path = posixpath.normpath(posixpath.join(folder, target.replace("\0", "")))
+        target = target.replace("\0", "")
+        path = posixpath.normpath(posixpath.join(folder, target))
         if path == ".." or path.startswith("../"):
             return Link("", reason="links_out_of_the_folder")
-        # A folder and the page at its top are told apart by `other_paths`.
-        return Link("/" if path in (".", "/") else path.lstrip("/"), fragment)
+        if path in (".", "/"):
+            return Link("/", fragment)
+        is_folder = posixpath.basename(target) in ("", ".", "..")
+        # Which page stands at the top of a folder is told by `other_paths`.
+        return Link(path.lstrip("/") + ("/" if is_folder else ""), fragment)
 
     def _inside(self, target: str) -> tuple[str, str] | Link:
         """(folder, path from there), or a link that leads elsewhere."""
@@ -71,7 +78,7 @@ class LinkResolver:
                 return Link("", reason="links_of_other_schemes")
             rest = target[scheme.end() if scheme else 0 :].lstrip("/")
             if host and rest.partition("/")[0] == host:
-                return self._namespace(), rest
+                return self._namespace(), rest if "/" in rest else rest + "/"
             return Link("", reason="links_to_other_sites")
         if target.startswith("/"):
             return posixpath.join(self._namespace(), host), target.lstrip("/") or "."
@@ -90,20 +97,36 @@ class LinkResolver:
         return first if slash and _HOST.fullmatch(first) else ""
 
 
-def other_paths(path: str, index_names: tuple[str, ...], suffixes: tuple[str, ...]) -> list[str]:
+def is_index(name: str, index_names: tuple[str, ...], suffixes: tuple[str, ...]) -> bool:
+    """Whether a file of that name is the page at the top of its folder."""
+    stem, suffix = posixpath.splitext(name.lower())
+    return suffix in suffixes and stem in index_names
+
+
+def other_paths(
+    path: str,
+    index_names: tuple[str, ...],
+    suffixes: tuple[str, ...],
+    *,
+    beside_folder: bool = False,
+) -> list[str]:
     """Other paths that web servers and generators know a page by.
 
     Args:
       path: its own.
       index_names: stems of the page at the top of a folder.
       suffixes: of pages, with the dot, which addresses leave out.
+      beside_folder: whether there is a folder of the page's name, without the suffix, that has a
+        page at its top: `dir/` is that page then, not `dir.html`.
     """
     folder, name = posixpath.split(path)
     stem, suffix = posixpath.splitext(name)
     if suffix.lower() not in suffixes:
         return []
     others = [posixpath.join(folder, stem)]
-    if stem.lower() in index_names:
-        others.append(folder or "/")
+    if not beside_folder:
+        others.append(posixpath.join(folder, stem, ""))
+    if is_index(name, index_names, suffixes):
+        others += [folder, posixpath.join(folder, "")] if folder else ["/"]
     others += [posixpath.join(folder, stem + other) for other in suffixes if other != suffix]
     return others

@@ -14,7 +14,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
 from wikinav_jax.datasets.mediawiki.pages import OtherName
-from wikinav_jax.datasets.sources.html import decode_html, read_html
+from wikinav_jax.datasets.sources.html import read_html
+from wikinav_jax.datasets.sources.html_encoding import decode_html
 from wikinav_jax.datasets.sources.links import Link, LinkResolver
 from wikinav_jax.datasets.sources.parser import Parsed
 from wikinav_jax.datasets.sources.source import SourceOptions
@@ -78,7 +79,12 @@ class MarkdownReader:
             for alias in aliases
             if not alias.startswith("/")
         ]
-        paths = [OtherName(alias.strip("/"), key) for alias in aliases if alias.startswith("/")]
+        paths = [
+            OtherName(alias.strip("/") + end, key)
+            for alias in aliases
+            if alias.startswith("/")
+            for end in ("", "/")
+        ]
         counts = {
             **page.counts,
             "pages_in_a_broken_encoding": int(not is_clean),

@@ -11,8 +11,9 @@ from typing import Any
 
 from wikinav_jax.datasets.mediawiki.pages import ChunkParser, OtherName
 from wikinav_jax.datasets.mediawiki.pool import ChunkSource
-from wikinav_jax.datasets.sources.html import decode_html, read_html
-from wikinav_jax.datasets.sources.links import LinkResolver
+from wikinav_jax.datasets.sources.html import read_html
+from wikinav_jax.datasets.sources.html_encoding import decode_html
+from wikinav_jax.datasets.sources.links import Link, LinkResolver
 from wikinav_jax.datasets.sources.parser import DocumentParser, Parsed
 from wikinav_jax.datasets.sources.source import Origin, Page, SourceOptions, cut_chunks
 
@@ -116,16 +117,23 @@ class ZimReader:
             raise ValueError(f"entry {content} cannot be unpacked ({error})") from error
         text, is_clean = decode_html(source)
         resolver = LinkResolver(path, self._options.base_url, keep_query=True)
+
+        def resolve(address: str) -> Link:
+            link = resolver.resolve(address)
+            if link.key.endswith("/") and not self._archive.has_entry_by_path(link.key):
+                return link._replace(key=link.key[:-1] or "/")
+            return link
+
         page = read_html(
             text,
-            resolver.resolve,
+            resolve,
             keep_tables=self._options.keep_tables,
             keep_code=self._options.keep_code,
             is_wiki=self._is_wiki,
         )
         counts = {**page.counts, "pages_in_a_broken_encoding": int(not is_clean)}
         if page.refresh and not any(len(section.passages) > 1 for section in page.sections):
-            link = resolver.resolve(page.refresh)
+            link = resolve(page.refresh)
             if link.key and link.key != path:
                 return Parsed(
                     path,
