@@ -30,7 +30,7 @@ from wikinav_jax.debate.transcript import transcribe
 from wikinav_jax.graph.triples import KnowledgeGraph
 from wikinav_jax.reports.debate_view import format_debate
 from wikinav_jax.reports.page import write_debates_page, write_quiz_page, write_report
-from wikinav_jax.reports.results import merge_results
+from wikinav_jax.reports.results import known_facts, merge_results
 from wikinav_jax.reports.tables import results_table
 from wikinav_jax.training.compilation import enable_compilation_cache
 from wikinav_jax.training.distributed import first_process_first
@@ -101,7 +101,7 @@ def evaluate_run(room: Room, facts: Facts) -> None:
     debates = _examples(room, state, test, ours)
     if not room.is_first:
         return
-    facts = {**facts, **_known_facts(room.workdir), **facts}
+    facts = {**facts, **known_facts(room.workdir), **facts}
     facts["Labelled test triples"] = (
         f"{len(test.triples):,}, negatives {'as published' if test.published else 'drawn here'}"
     )
@@ -236,13 +236,6 @@ def _threshold(room: Room) -> float:
     path = room.workdir / "classification.json"
     found = read_json(path)["threshold"] if path.exists() else 0.5
     return float(np.clip(found, 0, 1))
-
-
-def _known_facts(workdir: Path) -> Facts:
-    """The facts that an earlier call wrote."""
-    path = workdir / "facts.json"
-    known = read_json(path) if path.exists() else {}
-    return known if isinstance(known, dict) else {}
 
 
 def _graph_facts(kg: KnowledgeGraph) -> Facts:

@@ -12,7 +12,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import ConfigError, cache_folder
-from wikinav_jax.common.files import read_json, write_json
+from wikinav_jax.common.files import write_json
 from wikinav_jax.navigation.config import check_config, dataset_of
 from wikinav_jax.navigation.data import NavigationData, prepare
 from wikinav_jax.navigation.decoding import DECODINGS
@@ -24,7 +24,7 @@ from wikinav_jax.navigation.tasks import task_names
 from wikinav_jax.navigation.text_model import graph_tokens
 from wikinav_jax.navigation.train import Facts, train
 from wikinav_jax.reports.page import write_report, write_walks_page
-from wikinav_jax.reports.results import merge_results
+from wikinav_jax.reports.results import known_facts, merge_results
 from wikinav_jax.reports.tables import results_table
 from wikinav_jax.reports.terminal import format_walk
 from wikinav_jax.training.compilation import enable_compilation_cache
@@ -100,7 +100,7 @@ def evaluate_run(navigator: Navigator, facts: Facts) -> None:
     if not navigator.is_first:
         return
     # In the order that the page shows them; evaluating again keeps the facts of training.
-    facts = {**facts, **_known_facts(navigator.workdir), **facts}
+    facts = {**facts, **known_facts(navigator.workdir), **facts}
     facts["Evaluation (s)"] = round(time.monotonic() - begin, 1)
     merged = merge_results(navigator.workdir / "results.json", rows)
     write_json(navigator.workdir / "walks.json", {"walks": walks})
@@ -186,13 +186,6 @@ def _examples(
         num_failures=config.example_walks,
         seed=navigator.config.seed,
     )
-
-
-def _known_facts(workdir: Path) -> Facts:
-    """The facts that an earlier call wrote."""
-    path = workdir / "facts.json"
-    known = read_json(path) if path.exists() else {}
-    return known if isinstance(known, dict) else {}
 
 
 def _data_facts(data: NavigationData) -> Facts:

@@ -170,6 +170,13 @@ def merge_results(
     return list(merged.values())
 
 
+def known_facts(workdir: str | os.PathLike[str]) -> dict[str, Any]:
+    """What an earlier call wrote into facts.json; nothing where there is none."""
+    path = Path(workdir) / "facts.json"
+    known = read_json(path) if path.exists() else {}
+    return known if isinstance(known, dict) else {}
+
+
 def readable_rows(values: Sequence[Any]) -> tuple[list[Row], list[str]]:
     """The rows among `values` that are right, and one complaint for each that is not."""
     rows, complaints = [], []
