@@ -15,6 +15,12 @@ TensorFlow:
 
 from wikinav_jax.datasets.tfds.knowledge_graph import KnowledgeGraphBuilder
 from wikinav_jax.datasets.tfds.linked_text import LinkedTextBuilder
+from wikinav_jax.datasets.tfds.mediawiki_pages import MediawikiPagesBuilder
 from wikinav_jax.datasets.tfds.wikispeedia import WikispeediaBuilder
 
-__all__ = ["KnowledgeGraphBuilder", "LinkedTextBuilder", "WikispeediaBuilder"]
+__all__ = [
+    "KnowledgeGraphBuilder",
+    "LinkedTextBuilder",
+    "MediawikiPagesBuilder",
+    "WikispeediaBuilder",
+]
