@@ -38,8 +38,12 @@ REQUIREMENTS = [
     "transformers>=4.56,<6",  # tokenizers and configs only; never torch
 ]
 SEVEN_ZIP_REQUIREMENTS = ["py7zr>=1,<2"]  # dumps packed as 7z
+BEAM_REQUIREMENTS = ["apache-beam>=2.70,<3"]  # dumps on many machines
+# ... on Google's: Beam's own clients, and TFDS's way to gs://.
+DATAFLOW_REQUIREMENTS = ["apache-beam[gcp]>=2.70,<3", "gcsfs>=2024.6"]
 TEST_REQUIREMENTS = [
     *SEVEN_ZIP_REQUIREMENTS,
+    *BEAM_REQUIREMENTS,
     "mypy>=1.15,<3",
     "pytest>=8.3,<10",
     "pytest-xdist>=3.6,<4",
@@ -59,5 +63,10 @@ setup(
     packages=find_packages(include=["wikinav_jax", "wikinav_jax.*"]),
     package_data={"wikinav_jax.reports": ["templates/*"]},
     install_requires=REQUIREMENTS,
-    extras_require={"7z": SEVEN_ZIP_REQUIREMENTS, "test": TEST_REQUIREMENTS},
+    extras_require={
+        "7z": SEVEN_ZIP_REQUIREMENTS,
+        "beam": BEAM_REQUIREMENTS,
+        "dataflow": DATAFLOW_REQUIREMENTS,
+        "test": TEST_REQUIREMENTS,
+    },
 )

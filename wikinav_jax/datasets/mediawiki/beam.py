@@ -11,7 +11,7 @@ import functools
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,7 +104,20 @@ class ReadFile(beam.DoFn):
 class ParsePages(beam.DoFn):
     """(key, pages) to (key, record) of articles, and to reports."""
 
-    def __init__(self, site: SiteInfo, options: PageOptions):
+    def __init__(
+        self,
+        site: SiteInfo,
+        options: PageOptions,
+        work: Callable[..., None] = work_on_records,
+    ):
+        """Starts nothing yet.
+
+        Args:
+          site: the header of the dump.
+          options: how pages are parsed, and what one may take.
+          work: the life of the process that parses.
+        """
+        self._work = work
         self._make_parser = functools.partial(PageParser, site, options)
         self._options = options
         self._pool: ParserPool | None = None
@@ -120,7 +133,7 @@ class ParsePages(beam.DoFn):
                 options=self._options,
                 spill=self._folder,
                 workers=1,
-                work=work_on_records,
+                work=self._work,
             )
         assert self._folder is not None
         list(self._pool.parse([ChunkSource(0, pages, 0)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,8 @@ def run(config: ConfigDict, workdir: Path | None, mode: str) -> None:
         log_summary=False,
         extra_meta={"build_key": key},
     )
+    if not config.cache_dir:
+        shutil.rmtree(cache_dir, ignore_errors=True)
     page = write_overview(graph, output / OVERVIEW)
     print(summary(graph.meta))
     print(f"\nGraph: {output}\nPlots: {page}")

@@ -76,7 +76,7 @@ def _examples(
         )
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class KnowledgeGraphConfig(tfds.core.BuilderConfig):
     """Which graph."""
 

@@ -108,7 +108,7 @@ def check_fractions(fractions: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(float(fraction) for fraction in fractions)
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class LinkedTextConfig(tfds.core.BuilderConfig):
     """Which graph, and how it is split."""
 

@@ -54,7 +54,7 @@ def features() -> tfds.features.FeaturesDict:
     )
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class MediawikiPagesConfig(tfds.core.BuilderConfig):
     """Which dump, and how it is parsed."""
 

@@ -33,7 +33,7 @@ CITATION = """\
 }"""
 
 
-@dataclasses.dataclass(eq=False)
+@dataclasses.dataclass(eq=False, repr=False)
 class WikispeediaConfig(tfds.core.BuilderConfig):
     """Which nodes, and how they are split."""
 
