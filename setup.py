@@ -38,9 +38,9 @@ REQUIREMENTS = [
     "transformers>=4.56,<6",  # tokenizers and configs only; never torch
 ]
 SEVEN_ZIP_REQUIREMENTS = ["py7zr>=1,<2"]  # dumps packed as 7z
-BEAM_REQUIREMENTS = ["apache-beam>=2.70,<3"]  # dumps on many machines
+BEAM_REQUIREMENTS = ["apache-beam>=2.77,<3"]  # dumps on many machines
 # ... on Google's: Beam's own clients, and TFDS's way to gs://.
-DATAFLOW_REQUIREMENTS = ["apache-beam[gcp]>=2.70,<3", "gcsfs>=2024.6"]
+DATAFLOW_REQUIREMENTS = ["apache-beam[gcp]>=2.77,<3", "gcsfs>=2025.5"]
 TEST_REQUIREMENTS = [
     *SEVEN_ZIP_REQUIREMENTS,
     *BEAM_REQUIREMENTS,
