@@ -13,6 +13,7 @@ import tensorflow_datasets as tfds
 import wikinav_jax.datasets.tfds  # noqa: F401 - registers the builders
 from tests.datasets.wikispeedia_archive import write_archives
 from tests.toy import TOY_TITLES, toy_graph
+from wikinav_jax.datasets import wikispeedia_files
 from wikinav_jax.datasets.catalog import load_graph
 from wikinav_jax.datasets.knowledge_graphs_sources import SOURCES
 from wikinav_jax.datasets.tfds.citations import CITATIONS
@@ -67,6 +68,8 @@ def test_a_graph_folder(graph_folder, tmp_path):
     assert builder.info.splits["train"].num_examples == 8  # prepared already
     assert builder.info.redistribution_info.license == "CC0-1.0"
     assert "invented" in builder.info.description and "build toy" in builder.info.description
+    by_name = tfds.builder(f"linked_text/{builder.builder_config.name}", data_dir=tmp_path / "tfds")
+    assert len(by_name.as_data_source(split="train")) == 8
     again = tfds.builder_from_directory(builder.data_dir)
     assert_same(again.as_data_source(split="train"), toy_graph())
     assert again.info.metadata["counts"]["edges"] == toy_graph().num_edges
@@ -144,6 +147,25 @@ def test_wikispeedia(archives, tmp_path, where):
     assert "West" in builder.info.citation
     assert builder.info.redistribution_info.license.startswith("GFDL")
     assert str(builder.version) == "2.0.0"
+
+
+@pytest.mark.parametrize("manual", ["missing", "of something else"])
+def test_what_is_not_in_the_manual_directory_is_downloaded(archives, tmp_path, monkeypatch, manual):
+    fetched = []
+
+    def fetch(url, path, *, sha256):
+        fetched.append(url)
+        return next(each for each in archives.iterdir() if each.name == url.rsplit("/", 1)[1])
+
+    monkeypatch.setattr(wikispeedia_files, "fetch", fetch)
+    if manual != "missing":
+        (tmp_path / "manual").mkdir()
+        (tmp_path / "manual" / "other.zip").write_bytes(b"PK")
+    builder = tfds.builder("wikispeedia", data_dir=tmp_path / "tfds")
+    config = tfds.download.DownloadConfig(manual_dir=tmp_path / "manual")
+    builder.download_and_prepare(download_config=config)
+    assert set(fetched) == {wikispeedia_files.TEXTS.url, wikispeedia_files.GRAPH.url}
+    assert builder.info.splits["train"].num_examples > 5
 
 
 def test_halves_and_articles_of_wikispeedia(archives, tmp_path):

@@ -136,7 +136,11 @@ class ParsePages(beam.DoFn):
                 work=self._work,
             )
         assert self._folder is not None
-        list(self._pool.parse([ChunkSource(0, pages, 0)]))
+        try:
+            list(self._pool.parse([ChunkSource(0, pages, 0)]))
+        except BaseException:
+            self.teardown()  # Beam may try again, with this object
+            raise
         articles, report = read_records(self._folder, 0)
         beam.metrics.Metrics.counter("mediawiki", "pages").inc(len(pages))
         beam.metrics.Metrics.counter("mediawiki", "failed_pages").inc(len(report["failed"]))
@@ -152,6 +156,7 @@ class ParsePages(beam.DoFn):
         if self._folder is not None:
             with contextlib.suppress(OSError):
                 shutil.rmtree(self._folder)
+            self._folder = None
 
 
 def _report_record(report: dict[str, Any]) -> Record:

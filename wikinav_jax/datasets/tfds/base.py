@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow_datasets as tfds
 from absl import logging
@@ -12,6 +13,8 @@ from ml_collections import ConfigDict
 from wikinav_jax.common.config import cache_folder
 
 FILE_FORMAT = "array_record"
+
+T = TypeVar("T")
 
 
 class ArrayRecordBuilder(tfds.core.GeneratorBasedBuilder):
@@ -54,28 +57,35 @@ def cache_dir() -> Path:
     return cache_folder(ConfigDict({"cache_dir": ""}))
 
 
-def raw_data(raw_dir: str | Path | None, dl_manager: Any, downloadable: bool) -> Path | None:
-    """The `data_dir` that a loader of the package is given.
+def load_raw(
+    load: Callable[[Path | None], T],
+    raw_dir: str | Path | None,
+    dl_manager: Any,
+    *,
+    downloadable: bool,
+) -> T:
+    """Calls a loader of the package with the folder of the raw data.
 
     Args:
+      load: takes that folder, or None to download.
       raw_dir: the builder's own argument.
       dl_manager: of TFDS; its `manual_dir` is second choice.
       downloadable: whether the loader can do without.
-
-    Returns:
-      None where the loader is to download.
 
     Raises:
       FileNotFoundError: there is neither, and nothing can be downloaded.
     """
     if raw_dir is not None:
-        return Path(raw_dir).expanduser()
+        return load(Path(raw_dir).expanduser())
     try:
-        return Path(dl_manager.manual_dir)
+        return load(Path(dl_manager.manual_dir))
     except AssertionError as error:  # TFDS says so where the folder is missing or empty
         if not downloadable:
             raise FileNotFoundError(
                 f"this data is not downloaded: give its folder as raw_dir. {error}"
             ) from error
-        logging.info("nothing in the manual directory, so the data is downloaded")
-        return None
+    except FileNotFoundError as error:
+        if not downloadable:
+            raise
+        logging.warning("not in TFDS's manual directory, so it is downloaded: %s", error)
+    return load(None)

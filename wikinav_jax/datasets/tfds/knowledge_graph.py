@@ -13,7 +13,7 @@ import tensorflow_datasets as tfds
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.datasets.knowledge_graphs import HETIONET_TASKS, load_knowledge_graph
 from wikinav_jax.datasets.knowledge_graphs_sources import SOURCES
-from wikinav_jax.datasets.tfds.base import ArrayRecordBuilder, cache_dir, raw_data
+from wikinav_jax.datasets.tfds.base import ArrayRecordBuilder, cache_dir, load_raw
 from wikinav_jax.datasets.tfds.citations import CITATIONS
 from wikinav_jax.graph.triples import KnowledgeGraph
 
@@ -133,7 +133,8 @@ class KnowledgeGraphBuilder(ArrayRecordBuilder):
         """Constructs the builder.
 
         Args:
-          raw_dir: where the named graph lies, see `load_knowledge_graph`.
+          raw_dir: where the named graph lies, see `load_knowledge_graph`; what is prepared already
+            is not prepared again from another one.
           path: a folder of triples of your own; then no config.
           config: the name of a graph.
           **kwargs: see `ArrayRecordBuilder`.
@@ -172,13 +173,17 @@ class KnowledgeGraphBuilder(ArrayRecordBuilder):
 
     def _split_generators(self, dl_manager: Any) -> dict[str, Iterator[tuple[int, Example]]]:
         config = self.builder_config
+
+        def load(data_dir: Path | None) -> KnowledgeGraph:
+            return load_knowledge_graph(
+                config.graph, data_dir=data_dir, cache_dir=cache_dir(), options=dict(config.options)
+            )
+
         if config.path:
-            data_dir: Path | None = Path(config.path)
+            graph = load(Path(config.path))
         else:
-            data_dir = raw_data(self._raw_dir, dl_manager, bool(SOURCES[config.graph].urls))
-        graph = load_knowledge_graph(
-            config.graph, data_dir=data_dir, cache_dir=cache_dir(), options=dict(config.options)
-        )
+            downloadable = bool(SOURCES[config.graph].urls)
+            graph = load_raw(load, self._raw_dir, dl_manager, downloadable=downloadable)
         self.info.metadata.update(
             entities=graph.num_entities, relations=graph.num_relations, notes=list(graph.notes)
         )

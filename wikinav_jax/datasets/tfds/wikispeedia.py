@@ -12,7 +12,7 @@ import tensorflow_datasets as tfds
 
 from wikinav_jax.datasets import wikispeedia, wikispeedia_files
 from wikinav_jax.datasets.catalog import LOADERS, load_graph
-from wikinav_jax.datasets.tfds.base import ArrayRecordBuilder, cache_dir, raw_data
+from wikinav_jax.datasets.tfds.base import ArrayRecordBuilder, cache_dir, load_raw
 from wikinav_jax.datasets.tfds.linked_text import Example, features, splits
 
 CITATION = """\
@@ -72,7 +72,8 @@ class WikispeediaBuilder(ArrayRecordBuilder):
         """Constructs the builder.
 
         Args:
-          raw_dir: the folder of the archives, packed or not.
+          raw_dir: the folder of the archives, packed or not; what is prepared already is not
+            prepared again from another one.
           **kwargs: see `ArrayRecordBuilder`.
         """
         self._raw_dir = raw_dir
@@ -96,10 +97,13 @@ class WikispeediaBuilder(ArrayRecordBuilder):
         dataset = self.builder_config.dataset
         # Spelt out, as configs do: the graph in the cache is then the same.
         parameters = inspect.signature(LOADERS[dataset]().load).parameters.values()
-        graph = load_graph(
-            dataset,
-            data_dir=raw_data(self._raw_dir, dl_manager, downloadable=True),
-            cache_dir=cache_dir(),
-            options={p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY},
+        options = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        graph = load_raw(
+            lambda data_dir: load_graph(
+                dataset, data_dir=data_dir, cache_dir=cache_dir(), options=options
+            ),
+            self._raw_dir,
+            dl_manager,
+            downloadable=True,
         )
         return splits(graph, self.builder_config.fractions, seed=0)
