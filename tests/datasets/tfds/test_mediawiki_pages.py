@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
+from apache_beam.options.pipeline_options import PipelineOptions
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.registry import _registry
 from ml_collections import ConfigDict
@@ -146,6 +147,18 @@ def test_pages_as_examples(parts, tmp_path):
     assert builder.info.redistribution_info.license.startswith("CC BY-SA 4.0")
     again = pickle.loads(pickle.dumps(articles))
     assert again[0]["title"] == b"Bee"
+
+
+def test_by_a_job_server(tmp_path):
+    """Flink and Spark are given a pipeline this way: serialized, over the network."""
+    source = tmp_path / "wiki.xml"
+    source.write_text(dump(PAGES), encoding="utf-8")
+    builder = MediawikiPagesBuilder(source=source, data_dir=tmp_path)
+    flags = ("--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK")
+    config = tfds.download.DownloadConfig(beam_options=PipelineOptions(flags))
+    builder.download_and_prepare(download_config=config)
+    titles = [example["title"] for example in builder.as_data_source(split="articles")]
+    assert titles == [b"Bee", b"Law", b"B.C. Queen", b"Wasp", b"Lonely"]
 
 
 def test_a_folder_that_is_elsewhere(parts, tmp_path, monkeypatch):
