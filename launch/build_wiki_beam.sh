@@ -14,7 +14,7 @@ USAGE="Usage: launch/build_wiki_beam.sh --runner=RUNNER --source=DUMP --prepared
 Workers must reach both DUMP and PAGES: gs://BUCKET/FOLDER, or a folder that all machines share.
   --image=IMAGE     container of the workers, made from launch/beam_worker.Dockerfile. Flink and
                     Spark need one; Dataflow installs this package on each worker without [BEAM_IMAGE]
-  --workers=N       at most so many machines (dataflow), or tasks at once (flink)
+  --workers=N       at most so many machines (dataflow), or tasks at once (flink, direct)
   --beam=FLAG       any other flag of Apache Beam, e.g. --beam=--subnetwork=…; may be repeated
   --dry-run         print what would run, and run nothing
 Dataflow:
@@ -95,7 +95,11 @@ done
 
 flags=() extra="beam"
 case "$runner" in
-  direct) ;;
+  direct)
+    if [ -n "$workers" ]; then
+      flags+=("--direct_num_workers=$workers" "--direct_running_mode=multi_threading")
+    fi
+    ;;
   dataflow)
     extra="dataflow"
     check_word --project "$project"
@@ -130,6 +134,7 @@ case "$runner" in
     if [ -n "$workers" ]; then flags+=("--parallelism=$workers"); fi
     ;;
   spark)
+    if [ -n "$workers" ]; then die "--workers is for the others; Spark's master says how many"; fi
     master="${master:-${SPARK_MASTER:-}}"
     case "$master" in
       "" | spark://?* | local*) check_word --master "$master" ;;

@@ -145,6 +145,7 @@ def test_a_dry_run_prints_flags_that_beam_reads(arguments, expected):
         ([*DATAFLOW, "--workers=many"], "--workers=many is not a number"),
         (FLINK[:-1], "--image is missing"),
         ([*FLINK, "--master="], "--master is missing"),
+        ([*SPARK, "--workers=3"], "--workers is for the others"),
         ([*SPARK, "--master=head:7077"], "no spark://HOST:PORT"),
         ([*DIRECT, "--beam=--x='y'"], "holds a character"),
         ([*DIRECT, "--config=x"], "unexpected argument --config=x"),
