@@ -7,11 +7,14 @@ from setuptools import find_packages, setup
 # Ranges admit Python 3.11 (jax 0.10 is its last line) up to 3.13 (newer jax).
 REQUIREMENTS = [
     "absl-py>=2.1,<3",
+    # What TFDS data sets are stored in; it has no wheels for Windows.
+    "array-record>=0.7,<0.9; sys_platform != 'win32'",
     "chex>=0.1.90,<0.2",  # rank checks in losses, trace counting in tests
     "flax>=0.12,<0.13",
     "huggingface-hub>=0.34,<3",  # checkpoints by hub id; transformers needs it anyway
     "jax>=0.10,<0.13",
     "jinja2>=3.1,<4",  # the report page: templates with autoescaping
+    "importlib-resources>=6,<8",  # TFDS imports it and does not say so
     # ZIM files; it has no wheels for Windows.
     "libzim>=3.4,<4; sys_platform != 'win32'",
     "lxml>=5.3,<7",  # HTML pages, as events: no tree, so no limit to their nesting
@@ -35,8 +38,12 @@ REQUIREMENTS = [
     "transformers>=4.56,<6",  # tokenizers and configs only; never torch
 ]
 SEVEN_ZIP_REQUIREMENTS = ["py7zr>=1,<2"]  # dumps packed as 7z
+BEAM_REQUIREMENTS = ["apache-beam>=2.77,<3"]  # dumps on many machines
+# ... on Google's: Beam's own clients, and TFDS's way to gs://.
+DATAFLOW_REQUIREMENTS = ["apache-beam[gcp]>=2.77,<3", "gcsfs>=2025.5"]
 TEST_REQUIREMENTS = [
     *SEVEN_ZIP_REQUIREMENTS,
+    *BEAM_REQUIREMENTS,
     "mypy>=1.15,<3",
     "pytest>=8.3,<10",
     "pytest-xdist>=3.6,<4",
@@ -56,5 +63,10 @@ setup(
     packages=find_packages(include=["wikinav_jax", "wikinav_jax.*"]),
     package_data={"wikinav_jax.reports": ["templates/*"]},
     install_requires=REQUIREMENTS,
-    extras_require={"7z": SEVEN_ZIP_REQUIREMENTS, "test": TEST_REQUIREMENTS},
+    extras_require={
+        "7z": SEVEN_ZIP_REQUIREMENTS,
+        "beam": BEAM_REQUIREMENTS,
+        "dataflow": DATAFLOW_REQUIREMENTS,
+        "test": TEST_REQUIREMENTS,
+    },
 )

@@ -56,6 +56,12 @@ def _corpus() -> ModuleType:
     return command
 
 
+def _corpus_beam() -> ModuleType:
+    from wikinav_jax.datasets.tfds import command
+
+    return command
+
+
 def _navigation() -> ModuleType:
     from wikinav_jax.navigation import run
 
@@ -69,8 +75,13 @@ def _debate() -> ModuleType:
 
 
 # Imported on use, so that the flags are read before jax is.
-ROOMS = {"corpus": _corpus, "debate": _debate, "navigation": _navigation}
-WITHOUT_WORKDIR = ("corpus",)  # they say themselves where their result goes
+ROOMS = {
+    "corpus": _corpus,
+    "corpus_beam": _corpus_beam,
+    "debate": _debate,
+    "navigation": _navigation,
+}
+WITHOUT_WORKDIR = ("corpus", "corpus_beam")  # they say themselves where their result goes
 
 
 def run(config: ConfigDict, workdir: Path | None, mode: str) -> None:

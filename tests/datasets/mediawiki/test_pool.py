@@ -14,7 +14,13 @@ from tests.datasets.mediawiki.dumps import Page
 from wikinav_jax.datasets.mediawiki import pages as pages_module
 from wikinav_jax.datasets.mediawiki.limits import PageLimitError, time_limit
 from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource, parse_chunks, work_on_chunks
+from wikinav_jax.datasets.mediawiki.pool import (
+    ChunkSource,
+    ParserPool,
+    parse_chunks,
+    serve,
+    work_on_chunks,
+)
 from wikinav_jax.datasets.mediawiki.spill import Spill
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 
@@ -144,3 +150,32 @@ def test_options_that_cannot_be():
         PageOptions(target_words=200)
     with pytest.raises(ValueError, match="max_seconds=0"):
         PageOptions(max_seconds=0)
+
+
+def pid_work(connection, page, make_parser, options, folder) -> None:
+    """A worker that says who it is."""
+
+    def write(number, chunk, checksum):
+        (folder / f"{number}-{checksum}").write_text(str(os.getpid()))
+
+    serve(connection, page, make_parser, options, write)
+
+
+def test_a_pool_keeps_its_workers(tmp_path):
+    options = PageOptions()
+    pool = ParserPool(
+        make_parser=functools.partial(PageParser, SiteInfo(), options),
+        options=options,
+        spill=tmp_path,
+        workers=1,
+        work=pid_work,
+    )
+    for checksum in (1, 2):
+        assert list(pool.parse([ChunkSource(0, sources("text"), checksum)])) == [(0, 1)]
+    first, second = ((tmp_path / f"0-{checksum}").read_text() for checksum in (1, 2))
+    assert first == second != str(os.getpid())
+    pool.close()
+    # A pool that was closed starts anew.
+    assert list(pool.parse([ChunkSource(0, sources("text"), 3)])) == [(0, 1)]
+    assert (tmp_path / "0-3").read_text() != first
+    pool.close()

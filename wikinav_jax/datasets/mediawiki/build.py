@@ -65,7 +65,7 @@ class DumpSource:
         number = before = 0
         for path in self.files:
             reader = DumpReader(path)
-            for chunk in _chunks(reader, number):
+            for chunk in reader_chunks(reader, number):
                 number = chunk.number + 1
                 self.done = before + reader.bytes_read
                 yield chunk
@@ -79,19 +79,11 @@ class DumpSource:
 
     def origin(self) -> Origin:
         """The wiki's name and address."""
-        return Origin(
-            f"MediaWiki dump {', '.join(file.name for file in self.files)} of "
-            f"{self.site.name or 'an unnamed wiki'} ({self.site.base or 'no address given'})",
-            licence(self.site),
-        )
+        return dump_origin(self.site, [file.name for file in self.files])
 
     def report(self) -> dict[str, Any]:
         """Which wiki it is."""
-        return {
-            "wiki": self.site.database or self.site.name,
-            "language": self.site.language,
-            "files": [path.name for path in self.files],
-        }
+        return dump_report(self.site, [file.name for file in self.files])
 
 
 class DumpBuild(CorpusBuild):
@@ -137,10 +129,24 @@ def dump_files(source: str | Path) -> list[Path]:
                 f"{path} has no file that ends in {', '.join(DUMP_SUFFIXES[:4])}; give a dump, or "
                 "a folder with the parts of one"
             )
-        return sorted(files, key=_natural)
+        return sorted(files, key=lambda file: natural(file.name))
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist; give the path of a MediaWiki XML dump")
     return [path]
+
+
+def dump_origin(site: SiteInfo, names: list[str]) -> Origin:
+    """Where a dump comes from, by its header and the names of its files."""
+    return Origin(
+        f"MediaWiki dump {', '.join(names)} of "
+        f"{site.name or 'an unnamed wiki'} ({site.base or 'no address given'})",
+        licence(site),
+    )
+
+
+def dump_report(site: SiteInfo, names: list[str]) -> dict[str, Any]:
+    """Which wiki it is, for `meta.json`."""
+    return {"wiki": site.database or site.name, "language": site.language, "files": names}
 
 
 def licence(site: SiteInfo) -> str:
@@ -150,11 +156,11 @@ def licence(site: SiteInfo) -> str:
     return f"not told by the dump; see {site.base or 'the wiki it comes from'}"
 
 
-def _natural(path: Path) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
     """Sorts part2 before part10."""
     parts: list[tuple[int, str]] = []
     digits = ""
-    for character in path.name + "\0":
+    for character in name + "\0":
         if character.isdecimal() and character.isascii():
             digits += character
             continue
@@ -170,7 +176,7 @@ def _file_key(path: Path) -> list[Any]:
     return [path.name, status.st_size, status.st_mtime_ns]
 
 
-def _chunks(reader: DumpReader, first: int) -> Iterator[ChunkSource]:
+def reader_chunks(reader: DumpReader, first: int) -> Iterator[ChunkSource]:
     """Groups a dump's pages by their bytes, which depends on the dump alone."""
     pages = (Page(page, len(page), zlib.crc32(page)) for page in reader.pages())
     return cut_chunks(pages, first, first_size=_FIRST_CHUNK, largest_size=_LARGEST_CHUNK)

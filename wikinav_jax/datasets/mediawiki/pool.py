@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wikinav_jax.datasets.mediawiki.limits import limit_memory
-from wikinav_jax.datasets.mediawiki.pages import ChunkParser, PageOptions
+from wikinav_jax.datasets.mediawiki.pages import Chunk, ChunkParser, PageOptions
 from wikinav_jax.datasets.mediawiki.spill import Spill
 
 _MAX_DEATHS = 20  # of one chunk
@@ -80,46 +80,89 @@ def parse_chunks(
     patience: float = 120.0,
     work: Callable[..., None] | None = None,
 ) -> Iterator[tuple[int, int]]:
-    """Parses chunks into spill files.
-
-    Args:
-      chunks: read as workers ask for them, at most two per worker ahead.
-      make_parser: called once in each worker; it must be picklable.
-      options: the limits of a page.
-      spill: the folder of `Spill`.
-      workers: processes.
-
-    Yields:
-      (chunk's number, number of pages) of each chunk as it is done, in no fixed order.
-
-    Raises:
-      RuntimeError: workers end without a page that could be the reason.
-      OSError: the spill files cannot be written.
-    """
-    work = work or work_on_chunks
-    context = multiprocessing.get_context("spawn")
-    arguments = (make_parser, options, spill)
-    source = iter(chunks)
-    waiting: deque[_Task] = deque()
-    pool: list[_Worker] = []
-    more = True
+    """Parses chunks into spill files by a `ParserPool` of its own; see there."""
+    pool = ParserPool(
+        make_parser=make_parser,
+        options=options,
+        spill=spill,
+        workers=workers,
+        patience=patience,
+        work=work,
+    )
     try:
+        yield from pool.parse(chunks)
+    finally:
+        pool.close()
+
+
+class ParserPool:
+    """Workers, started when they are first needed, that stay until the pool is closed."""
+
+    def __init__(
+        self,
+        *,
+        make_parser: Callable[[], ChunkParser],
+        options: PageOptions,
+        spill: Path,
+        workers: int,
+        patience: float = 120.0,
+        work: Callable[..., None] | None = None,
+    ):
+        """Starts nothing yet.
+
+        Args:
+          make_parser: called once in each worker; it must be picklable.
+          options: the limits of a page.
+          spill: the folder that workers write to.
+          workers: processes.
+          patience: seconds beyond a page's limit after which a worker is taken for dead.
+          work: the life of a worker; None for `work_on_chunks`.
+        """
+        self._work = work or work_on_chunks
+        self._arguments = (make_parser, options, spill)
+        self._context = multiprocessing.get_context("spawn")
+        self._most = workers
+        self._seconds = options.max_seconds + patience
+        self._workers: list[_Worker] = []
+
+    def close(self) -> None:
+        """Ends the workers."""
+        while self._workers:
+            self._workers.pop().stop()
+
+    def parse(self, chunks: Iterable[ChunkSource]) -> Iterator[tuple[int, int]]:
+        """Parses chunks into files.
+
+        Args:
+          chunks: read as workers ask for them, at most two per worker ahead.
+
+        Yields:
+          (chunk's number, number of pages) of each chunk as it is done, in no fixed order.
+
+        Raises:
+          RuntimeError: workers end without a page that could be the reason.
+          OSError: the files cannot be written.
+        """
+        source = iter(chunks)
+        waiting: deque[_Task] = deque()
+        pool = self._workers
+        more = True
         while True:
-            if more and len(waiting) < workers:
+            if more and len(waiting) < self._most:
                 chunk = next(source, None)
                 more = chunk is not None
                 if chunk is not None:
                     waiting.append(_Task(chunk))
             idle = [worker for worker in pool if worker.task is None]
-            if waiting and not idle and len(pool) < workers:
-                idle = [_Worker(context, work, arguments)]
+            if waiting and not idle and len(pool) < self._most:
+                idle = [_Worker(self._context, self._work, self._arguments)]
                 pool += idle
             for worker in idle[: len(waiting)]:
                 _send(worker, waiting.popleft())
             busy = [worker for worker in pool if worker.task is not None]
             if not (busy or waiting or more):
                 return
-            full = not more or len(waiting) >= workers
+            full = not more or len(waiting) >= self._most
             ready = wait([worker.connection for worker in busy], 0.5 if full and busy else 0)
             for worker in busy:
                 if worker.connection in ready:
@@ -129,18 +172,13 @@ def parse_chunks(
                         yield done
                         continue
                     reason = "it ended a worker process"
-                elif worker.stands_still(options.max_seconds + patience):
-                    reason = (
-                        f"a worker process stood still for {options.max_seconds + patience:g} s"
-                    )
+                elif worker.stands_still(self._seconds):
+                    reason = f"a worker process stood still for {self._seconds:g} s"
                 else:
                     continue
                 waiting.appendleft(_without_culprit(worker, reason))
                 pool.remove(worker)
                 worker.stop()
-    finally:
-        for worker in pool:
-            worker.stop()
 
 
 def _send(worker: _Worker, task: _Task) -> None:
@@ -182,8 +220,26 @@ def work_on_chunks(
     folder: Path,
 ) -> None:
     """The life of a worker: chunks in, spill files out."""
+    serve(connection, page, make_parser, options, Spill(folder).write)
+
+
+def serve(
+    connection: Connection,
+    page: Synchronized,
+    make_parser: Callable[[], ChunkParser],
+    options: PageOptions,
+    write: Callable[[int, Chunk, int], None],
+) -> None:
+    """Parses what comes, within the limits, until the connection ends.
+
+    Args:
+      connection: to the parent.
+      page: where the parent sees which page is being read.
+      make_parser: called once.
+      options: the limits of a page.
+      write: keeps (chunk's number, chunk, checksum of its source).
+    """
     parser = make_parser()
-    spill = Spill(folder)
     limit_memory(options.max_memory)
 
     def at(index: int) -> None:
@@ -196,7 +252,7 @@ def work_on_chunks(
             return
         try:
             chunk = parser.parse(source.pages, skip=skip, at=at)
-            spill.write(source.number, chunk, source.checksum)
+            write(source.number, chunk, source.checksum)
         except OSError as error:  # such as a full disk: the parent's matter
             connection.send(error)
             return

@@ -53,7 +53,7 @@ def run(config: ConfigDict, workdir: Path | None, mode: str) -> None:
     places = ("data_dir", "cache_dir", "output")
     options = {name: config[name] for name in config if name in known and name not in places}
     key = _key(data_dir, options)
-    if not _is_free(output, key, config.overwrite):
+    if not is_free(output, key, config.overwrite):
         graph = open_graph(output)
         if not (output / OVERVIEW).exists():
             write_overview(graph, output / OVERVIEW)
@@ -79,7 +79,7 @@ def _key(data_dir: Path | None, options: dict[str, Any]) -> str:
     return fingerprint({"version": loader.VERSION, "inputs": inputs, "options": chosen})
 
 
-def _is_free(output: Path, key: str, overwrite: bool) -> bool:
+def is_free(output: Path, key: str, overwrite: bool) -> bool:
     """Whether to build at `output`; False if the same graph stands there.
 
     Raises:
