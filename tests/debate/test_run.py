@@ -21,6 +21,7 @@ from wikinav_jax.debate.room import Room
 from wikinav_jax.reports.results import read_results
 
 CONFIG = Path(__file__).resolve().parents[2] / "configs" / "r2d2.py"
+NAME = "r2d2_sight_claim"  # what a folder is debated with
 OVERRIDES = {name: value for name, value in TINY.items() if name != "dataset.name"}
 
 
@@ -92,7 +93,8 @@ def test_training_writes_what_it_promises(trained: Path):
         "tensorboard",
     }
     rows = read_results(trained / "results.json")
-    methods = {"r2d2", "r2d2_pro_alone", "r2d2_con_alone", "judge_walks", "judge_alone", "prior"}
+    ours = {NAME, f"{NAME}_pro_alone", f"{NAME}_con_alone"}
+    methods = {*ours, "judge_walks", "judge_alone", "prior"}
     for metric in ("accuracy", "roc_auc", "pr_auc", "ece"):
         assert {row.method for row in rows if row.metric == metric} == methods
     assert {(row.split, row.task) for row in rows} == {("test", "classification")}
@@ -103,7 +105,7 @@ def test_training_writes_what_it_promises(trained: Path):
     assert "For the claim" in page
     assert "claims" in page
     details = json.loads((trained / "classification.json").read_text())
-    assert details["method"] == "r2d2"
+    assert details["method"] == NAME
     assert details["reliability"]
 
 
@@ -234,7 +236,8 @@ def test_r2d2_plus_stands_on_our_own_transe_and_all_scores_are_stacked(
     room.run(config, tmp_path / "plus", "train")
     rows = read_results(tmp_path / "plus" / "results.json")
     methods = {row.method for row in rows}
-    assert {"distmult", "r2d2_stacked", "prior_and_others_stacked"} <= methods
+    stacked = {f"{NAME}_stacked", "prior_and_others_stacked"}
+    assert {"distmult", "distmult_score"} | stacked <= methods
     kg = load_knowledge_graph("folder", data_dir=places["data"], cache_dir=places["cache"])
     entity, relation = frozen_tables(kg, config)
     assert relation.shape == (2 * kg.num_relations + 2, 4)

@@ -75,8 +75,8 @@ def completion_rows(room: Room, params: Params) -> list[Row]:
         scorers["prior"] = TrainCountPrior(kg)
     for model in config.evaluate.embeddings:
         scorers[model] = lambda triples, model=model: embedding_scores(  # type: ignore[misc]
-            kg, config, model, [triples]
-        )[0]
+            kg, config, model, triples
+        )
     rows = rank_by(tasks, scorers, kg, seed=config.seed)
     if config.walker.enabled and tasks:
         walker = Walker(room)

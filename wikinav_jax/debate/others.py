@@ -17,6 +17,7 @@ from wikinav_jax.debate.embeddings import (
     EmbeddingTables,
     log_probabilities,
     preset,
+    score_with,
     train_embedding,
 )
 from wikinav_jax.graph.triples import KnowledgeGraph
@@ -40,14 +41,29 @@ def train_tables(kg: KnowledgeGraph, config: ConfigDict, model: str, dim: int) -
 
 
 def embedding_scores(
-    kg: KnowledgeGraph, config: ConfigDict, model: str, parts: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    """log p(o | s, p) of the triples int [n, 3] of each part; the model knows the same files.
+    kg: KnowledgeGraph, config: ConfigDict, model: str, triples: np.ndarray
+) -> np.ndarray:
+    """log p(o | s, p) of triples int [n, 3] by a model trained on the same files, float64 [n]."""
+    tables = train_tables(kg, config, model, config.embedding.dim)
+    return log_probabilities(tables, kg, triples).astype(np.float64)
 
-    It tells labelled triples apart better than the bare score (`benchmarks.knowledge_embeddings`).
+
+def scored_by_embedding(
+    kg: KnowledgeGraph, config: ConfigDict, model: str, valid: Labelled, test: Labelled
+) -> list[Scored]:
+    """The model's log p(o | s, p), and as MODEL_score the mean score of both directions.
+
+    With one threshold the one tells labelled triples apart better on some graphs, with thresholds
+    per relation the other: both are what debates must beat.
     """
     tables = train_tables(kg, config, model, config.embedding.dim)
-    return [log_probabilities(tables, kg, triples).astype(np.float64) for triples in parts]
+    found = []
+    for name, by in ((model, log_probabilities), (f"{model}_score", score_with)):
+        on_valid, on_test = (
+            by(tables, kg, part.triples).astype(np.float64) for part in (valid, test)
+        )
+        found.append(Scored(name, on_valid, on_test, (valid, test)))
+    return found
 
 
 def frozen_tables(kg: KnowledgeGraph, config: ConfigDict) -> tuple[np.ndarray, np.ndarray]:

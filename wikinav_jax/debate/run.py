@@ -21,7 +21,7 @@ from wikinav_jax.debate.config import apply_compat, check_config
 from wikinav_jax.debate.data import Labelled, labelled_split
 from wikinav_jax.debate.evaluate import Debated, debate_claims, mean_probability
 from wikinav_jax.debate.explain import explain_claim, find_triple
-from wikinav_jax.debate.others import can_stack, embedding_scores, frozen_tables, stack
+from wikinav_jax.debate.others import can_stack, frozen_tables, scored_by_embedding, stack
 from wikinav_jax.debate.priors import TrainCountPrior
 from wikinav_jax.debate.quiz import debate_for_quiz
 from wikinav_jax.debate.room import Room
@@ -151,8 +151,7 @@ def score_all(room: Room, state: TrainState, valid: Labelled, test: Labelled) ->
         parts = [prior(part.triples) for part in (valid, test)]
         found.append(scored("prior", *parts, probability=False))
     for model in config.evaluate.embeddings:
-        parts = embedding_scores(room.kg, config, model, [valid.triples, test.triples])
-        found.append(scored(model, *parts, probability=False))
+        found += scored_by_embedding(room.kg, config, model, valid, test)
     if config.evaluate.stack and not can_stack(valid):
         logging.warning("too few labelled validation triples to stack the scores: left out")
     elif config.evaluate.stack:
