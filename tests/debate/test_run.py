@@ -13,9 +13,10 @@ from ml_collections import ConfigDict
 
 from tests.debate.graphs import TINY, make_graph, write_folder
 from tests.harness import finish, free_port, kill_hard, start_python, wait_until
+from wikinav_jax.common.config import ConfigError
 from wikinav_jax.datasets.knowledge_graphs import load_knowledge_graph
 from wikinav_jax.debate import run as room
-from wikinav_jax.debate.config import check_config
+from wikinav_jax.debate.config import check_config, default_config
 from wikinav_jax.debate.others import frozen_tables
 from wikinav_jax.debate.room import Room
 from wikinav_jax.reports.results import read_results
@@ -263,6 +264,24 @@ def test_every_variant_of_the_config_can_be_made():
     for argument in ("fb15k", "fb15k237+minus"):
         with pytest.raises(ValueError, match="is not one of"):
             module["get_config"](argument)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("evaluate.embeddings", ("transE",), "'transE' is not one of.*Did you mean 'transe'"),
+        ("evaluate.embeddings", ("simple", "distmult"), "dim=7 must be even for simple"),
+        ("embedding.epochs", -1, "at least 0"),
+        ("train.log_every", 0, "at least 1"),
+        ("train.checkpoint_every", 0, "at least 1"),
+        ("train.clip_norm", -1.0, "at least 0"),
+    ],
+)
+def test_what_would_fail_after_training_is_refused_before(field, value, message):
+    config = default_config()
+    config.update_from_flattened_dict({"embedding.dim": 7, field: value})
+    with pytest.raises(ConfigError, match=message):
+        check_config(config)
 
 
 def test_evaluating_before_training_says_so(places, tmp_path: Path):

@@ -10,6 +10,7 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import ConfigError, check_choice, check_range
+from wikinav_jax.debate.embeddings_models import HALVED, MODELS
 from wikinav_jax.debate.environment import HIDING, MARKS
 from wikinav_jax.debate.judge import AGGREGATES
 from wikinav_jax.debate.negatives import SIDES
@@ -174,11 +175,14 @@ def check_config(config: ConfigDict) -> None:
         "rollouts",
         "max_actions",
         "workers",
+        "log_every",
+        "checkpoint_every",
         "evaluate_queries",
         "evaluate_rollouts",
     ):
         check_range(f"train.{field}", train[field], 1)
-    check_range("train.pretrain_steps", train.pretrain_steps, 0)
+    for field in ("pretrain_steps", "evaluate_every", "clip_norm"):
+        check_range(f"train.{field}", train[field], 0)
     check_range("train.baseline_decay", train.baseline_decay, 0, 0.9999)
     check_range("train.entropy_decay", train.entropy_decay, 0, 1)
     check_range("train.entropy_bonus", train.entropy_bonus, 0)
@@ -190,6 +194,16 @@ def check_config(config: ConfigDict) -> None:
         )
     for field in ("rollouts", "queries"):
         check_range(f"evaluate.{field}", config.evaluate[field], 1)
+    for model in config.evaluate.embeddings:
+        check_choice("evaluate.embeddings", model, tuple(MODELS))
+    for field in ("dim", "epochs"):
+        check_range(f"embedding.{field}", config.embedding[field], 0)
+    halved = [model for model in config.evaluate.embeddings if model in HALVED]
+    if halved and config.embedding.dim % 2:
+        raise ConfigError(
+            f"config.embedding.dim={config.embedding.dim} must be even for {', '.join(halved)}: "
+            "an entity has two halves"
+        )
     check_range("evaluate.max_queries", config.evaluate.max_queries, 0)
     check_range("evaluate.example_debates", config.evaluate.example_debates, 0)
     check_range("completion.rollouts", config.completion.rollouts, 1)

@@ -152,3 +152,4 @@ MODELS: dict[str, Model] = {
     "complex": _by_product(_complex),
     "simple": _by_product(_simple),
 }
+HALVED = ("complex", "simple")  # an entity is two halves, so its numbers are even
