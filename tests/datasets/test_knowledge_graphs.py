@@ -148,6 +148,23 @@ def test_ids_may_be_any_text(tmp_path):
     assert len(graph.train) == len(odd)
 
 
+def test_ids_and_names_may_begin_and_end_with_spaces(tmp_path):
+    files = {
+        "train.txt": " a\tr\tb \n",
+        "entity_names.tsv": " a\tAnna \tof Rome\na\tAlf\n c \tCid\n",
+        "relation_names.json": b"\xef\xbb\xbf" + json.dumps({"r": " sees "}).encode(),
+    }
+    graph = load(write(tmp_path / "kg", {**BASE, **files}))
+    assert graph.entities[0] == " a"
+    assert (graph.entity_names[0], graph.entity_texts[0]) == ("Anna", "of Rome")
+    assert graph.entity_names[graph.find_entity("a")] == "Alf"
+    assert graph.entity_names[graph.find_entity("c")] == "Cid"
+    assert graph.find_entity("anna") == graph.find_entity(" a") == 0
+    assert graph.entities[graph.find_entity("b ")] == "b "
+    assert graph.entities[graph.find_entity("b")] == "b"  # BASE has one without a space
+    assert graph.relation_names[graph.find_relation("sees")] == " sees "
+
+
 def test_an_archive_alone_or_in_a_folder(tmp_path):
     source = write(tmp_path / "mygraph", BASE)
     archive = tmp_path / "in" / "mygraph.tar.xz"

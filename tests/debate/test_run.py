@@ -196,6 +196,7 @@ def test_explain_prints_and_writes_the_debate(places, trained: Path, capsys):
     [
         ("explain", "", ValueError, "explain needs a claim"),
         ("explain", "person01|citizen of", ValueError, "2 parts"),
+        ("explain", "person01|citizen|of|Land 2", ValueError, "4 parts.*part them by tabs"),
         ("explain", "person1|citizen of|Land 2", KeyError, "Did you mean.*person"),
         ("walk", "", ValueError, "--mode=walk is no mode"),
     ],

@@ -101,6 +101,7 @@ def test_entities_are_found_by_id_and_by_name():
     made = graph(entity_names={"a": "Anna", "b": "Bert", "c": "Same", "d": "Same"})
     assert made.find_entity("a") == 0
     assert made.find_entity(" anna ") == 0
+    assert made.find_entity(" a ") == 0
     with pytest.raises(KeyError, match="Did you mean 'Anna'"):
         made.find_entity("Anne")
     with pytest.raises(KeyError, match=r"2 entity ids are called 'Same': c, d"):

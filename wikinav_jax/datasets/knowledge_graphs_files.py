@@ -145,7 +145,7 @@ def read_names(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     texts: dict[str, str] = {}
     if path.suffix == ".json":
         try:
-            loaded = json.loads(path.read_text(encoding="utf-8"))
+            loaded = json.loads(path.read_text(encoding="utf-8-sig"))
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise ValueError(f"{path} is not valid JSON in UTF-8 ({error})") from error
         if not isinstance(loaded, dict):
@@ -160,12 +160,15 @@ def read_names(path: Path) -> tuple[dict[str, str], dict[str, str]]:
                 if isinstance(value.get("description"), str):
                     texts[key] = value["description"]
         return names, texts
-    for _, line in lines_of(path):
-        key, *rest = (part.strip() for part in line.split("\t"))
-        if rest and rest[0] and key not in names:
-            names[key] = rest[0]
-        if len(rest) > 1 and rest[-1] and key not in texts:
-            texts[key] = rest[-1]
+    rows = [line.split("\t") for _, line in lines_of(path)]
+    # Spaces around an id are padding, unless an id has them itself.
+    for rows_with_keys in (rows, [[row[0].strip(), *row[1:]] for row in rows]):
+        for key, *rest in rows_with_keys:
+            parts = [part.strip() for part in rest]
+            if parts and parts[0]:
+                names.setdefault(key, parts[0])
+            if len(parts) > 1 and parts[-1]:
+                texts.setdefault(key, parts[-1])
     return names, texts
 
 

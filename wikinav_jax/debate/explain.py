@@ -23,7 +23,8 @@ def find_triple(kg: KnowledgeGraph, text: str) -> np.ndarray:
     if len(parts) != 3:
         raise ConfigError(
             f"config.explain.triple={text!r} has {len(parts)} parts between bars; write "
-            "SUBJECT|RELATION|OBJECT, names or ids (quote it for the shell)"
+            "SUBJECT|RELATION|OBJECT, names or ids (quote it for the shell); where a name holds a "
+            "bar itself, part them by tabs: $'SUBJECT\\tRELATION\\tOBJECT'"
         )
     subject, relation, obj = parts
     return np.array(
@@ -34,7 +35,7 @@ def find_triple(kg: KnowledgeGraph, text: str) -> np.ndarray:
 def _split(kg: KnowledgeGraph, text: str) -> list[str]:
     """The parts between bars; tabs will do too, for names that hold a bar."""
     separator = "\t" if "\t" in text else "|"
-    return [part.strip() for part in text.split(separator)]
+    return text.split(separator)
 
 
 def explain_claim(

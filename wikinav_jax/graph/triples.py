@@ -342,7 +342,7 @@ def _refuse_twice(split: str, triples: np.ndarray) -> None:
 def _by_folded_name(names: Sequence[str]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for i, name in enumerate(names):
-        found.setdefault(name.casefold(), []).append(i)
+        found.setdefault(name.strip().casefold(), []).append(i)
     return found
 
 
@@ -353,8 +353,9 @@ def _find(
     names: Sequence[str],
     by_name: Mapping[str, list[int]],
 ) -> int:
-    if text in by_id:
-        return by_id[text]
+    for exact in (text, text.strip()):  # an id may begin or end with spaces itself
+        if exact in by_id:
+            return by_id[exact]
     found = by_name.get(text.strip().casefold(), [])
     if len(found) == 1:
         return found[0]
