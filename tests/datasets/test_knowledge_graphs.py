@@ -165,6 +165,12 @@ def test_ids_and_names_may_begin_and_end_with_spaces(tmp_path):
     assert graph.relation_names[graph.find_relation("sees")] == " sees "
 
 
+def test_the_folder_that_one_stands_in_has_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(write(tmp_path / "mine", BASE))
+    graph = load_knowledge_graph("folder", data_dir=Path("."), cache_dir=tmp_path / "cache")
+    assert graph.name == "mine"
+
+
 def test_an_archive_alone_or_in_a_folder(tmp_path):
     source = write(tmp_path / "mygraph", BASE)
     archive = tmp_path / "in" / "mygraph.tar.xz"

@@ -200,7 +200,7 @@ def _load_folder(name: str, folder: Path, policy: Policy) -> KnowledgeGraph:
         more = _names(files.entity_texts)[0]
         entity_texts = {**more, **entity_texts}
     graph = read_graph(
-        name if name != "folder" else folder.name,
+        name if name != "folder" else folder.resolve().name or "folder",
         files,
         policy=policy,
         entity_names=entity_names,
