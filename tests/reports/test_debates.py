@@ -152,6 +152,13 @@ def test_quiz_claims_mask_the_subject():
     assert [c.answer for c in claims] != [c.answer for c in others]
 
 
+def test_a_quiz_masks_a_subject_that_is_its_own_object():
+    person = make_debate(0)["subject"]
+    claim = quiz_claims([parse_debate(make_debate(0, object=person))], seed=0, arguments=1)[0]
+    assert claim.question == f"{MASK} — citizen of — {MASK}"
+    assert claim.answer == "Person 0 — citizen of — Person 0"
+
+
 def test_a_quiz_needs_labelled_debates():
     with pytest.raises(ValueError, match="at least one"):
         quiz_claims([], seed=0, arguments=1)

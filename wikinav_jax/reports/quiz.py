@@ -51,12 +51,13 @@ def quiz_claims(debates: Sequence[Debate], *, seed: int, arguments: int) -> list
         ]
         shown = list(dict(reversed(shown)).items())  # a path that both put forward is shown once
         draw.shuffle(shown)
-        claim = f"{debate.relation.name} — {debate.object.name}"
+        relation, obj = debate.relation.name, debate.object.name
+        hidden = MASK if debate.object.id == debate.subject.id else obj  # a claim about itself
         claims.append(
             QuizClaim(
                 number,
-                f"{MASK} — {claim}",
-                f"{debate.subject.name} — {claim}",
+                f"{MASK} — {relation} — {hidden}",
+                f"{debate.subject.name} — {relation} — {obj}",
                 debate.label,
                 debate.probability,
                 debate.verdict,
