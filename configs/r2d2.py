@@ -77,6 +77,12 @@ def _folder(config: ConfigDict) -> None:
 def _wn18rr(config: ConfigDict) -> None:
     _large(config)
     config.train.max_actions = 32  # three edges an entity on average
+    config.train.num_steps = 3_000
+
+
+def _codex_s(config: ConfigDict) -> None:
+    _large(config)
+    config.train.num_steps = 3_000  # 33,000 facts
 
 
 def _dag(config: ConfigDict) -> None:
@@ -113,7 +119,7 @@ def _released_code(config: ConfigDict) -> None:
 GRAPHS: dict[str, Callable[[ConfigDict], None]] = {
     "fb15k237": _fb15k237,
     "wn18rr": _wn18rr,
-    "codex_s": _large,
+    "codex_s": _codex_s,
     "codex_m": _large,
     "hetionet_ctd": _hetionet,
     "hetionet_dag": _dag,

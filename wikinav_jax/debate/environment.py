@@ -42,6 +42,7 @@ def to_device(kg: KnowledgeGraph, mesh: Mesh, *, seed: int = 0, shuffle: bool = 
             entity=kg.edge_object[order],
             neighbour=kg.edge_object[np.lexsort((kg.edge_object, source))],
             num_relations=kg.num_relations,
+            max_degree=int(np.diff(kg.indptr).max()),
         ),
     )
 
@@ -107,7 +108,7 @@ def _are_joined(graph: DebateGraph, one: jax.Array, other: jax.Array) -> jax.Arr
         goes_up = (low < high) & (graph.neighbour[jnp.minimum(middle, last)] < other)
         return jnp.where(goes_up, middle + 1, low), jnp.where(goes_up, high, middle)
 
-    low, _ = jax.lax.fori_loop(0, max(last, 1).bit_length() + 1, halve, (begin, end))
+    low, _ = jax.lax.fori_loop(0, graph.max_degree.bit_length(), halve, (begin, end))
     return (low < end) & (graph.neighbour[jnp.minimum(low, last)] == other)
 
 

@@ -25,6 +25,7 @@ class DebateGraph(struct.PyTreeNode):
     entity: Array  # int32 [E], where the edge leads
     neighbour: Array  # int32 [E], the same of each entity in ascending order
     num_relations: int = struct.field(pytree_node=False)  # R, without inverses
+    max_degree: int = struct.field(pytree_node=False)  # edges of the greatest hub
 
     @property
     def stay(self) -> int:
