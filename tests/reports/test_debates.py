@@ -76,6 +76,14 @@ def test_bars_are_shares_of_the_strongest():
     assert [item.bar for item in view.con] == [50, 0]
 
 
+def test_bars_are_coloured_by_what_an_argument_speaks_for():
+    hops = make_debate()["pro"][0]["hops"]
+    con = [{"score": score, "count": 1, "hops": hops} for score in (-1.0, 0.5)]
+    view = view_debate(parse_debate(make_debate(con=con)))
+    assert [item.speaks for item in view.pro] == ["pro"]
+    assert [item.speaks for item in view.con] == ["con", "pro"]
+
+
 def test_the_report_shows_debates(tmp_path: Path):
     debates = [make_debate(0), make_debate(1), make_debate(2, label=None)]
     (tmp_path / "debates.json").write_text(json.dumps({"debates": debates}))

@@ -15,7 +15,8 @@ class ArgumentView:
     """An argument laid out."""
 
     score: str  # "+1.32"
-    bar: float  # its strength for its side, in per cent of the strongest of the debate
+    bar: float  # its strength, in per cent of the strongest of the debate
+    speaks: str  # "pro" or "con": what it speaks for, by its sign, whoever put it forward
     count: int
     hops: tuple[Hop, ...]
 
@@ -70,6 +71,7 @@ def view_debate(debate: Debate) -> DebateView:
             ArgumentView(
                 signed(item.score),
                 round(100 * abs(item.score) / greatest, 1) if greatest else 0.0,
+                "pro" if item.score > 0 else "con",
                 item.count,
                 item.hops,
             )
