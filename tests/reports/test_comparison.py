@@ -139,6 +139,9 @@ def test_panels_place_values():
         ("greedy", "Greedy", True),
         ("Random DFS", "Random DFS", True),
         ("my_own", "my own", False),
+        ("r2d2_sight_claim", "R2D2 sight claim", False),
+        ("r2d2_sight_claim_pro_alone", "R2D2 sight claim pro alone", True),
+        ("r2d2_con_alone", "R2D2 con alone", True),
     ],
 )
 def test_method_names(method, label, baseline):

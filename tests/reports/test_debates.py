@@ -13,6 +13,7 @@ from wikinav_jax.reports.debate_view import format_debate, percent, view_debate
 from wikinav_jax.reports.debates import parse_debate, readable_debates
 from wikinav_jax.reports.page import write_debates_page, write_quiz_page, write_report
 from wikinav_jax.reports.quiz import MASK, quiz_claims
+from wikinav_jax.reports.strings import display_width
 
 HOSTILE = '<script>document.title="pwned"</script><img src=x onerror=alert(1)>'
 
@@ -58,6 +59,12 @@ def test_in_the_terminal():
     assert "\x1b[" in format_debate(make_debate(), color=True)
 
 
+def test_wide_letters_are_wrapped_by_the_columns_they_take():
+    hops = [{**make_debate()["pro"][0]["hops"][1], "relation": "位于城市"}] * 6
+    text = format_debate(make_debate(pro=[{"score": 1.0, "count": 1, "hops": hops}]), width=60)
+    assert all(display_width(line) <= 60 for line in text.splitlines())
+
+
 def test_control_characters_never_reach_the_terminal():
     debate = make_debate(relation={"id": "r", "name": "\x1b[31mred"})
     assert "\x1b" not in format_debate(debate)
@@ -74,6 +81,14 @@ def test_bars_are_shares_of_the_strongest():
     view = view_debate(parse_debate(make_debate()))
     assert [item.bar for item in view.pro] == [100]
     assert [item.bar for item in view.con] == [50, 0]
+
+
+def test_bars_are_coloured_by_what_an_argument_speaks_for():
+    hops = make_debate()["pro"][0]["hops"]
+    con = [{"score": score, "count": 1, "hops": hops} for score in (-1.0, 0.5)]
+    view = view_debate(parse_debate(make_debate(con=con)))
+    assert [item.speaks for item in view.pro] == ["pro"]
+    assert [item.speaks for item in view.con] == ["con", "pro"]
 
 
 def test_the_report_shows_debates(tmp_path: Path):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wikinav_jax.reports.debates import Argument, Debate, Hop, parse_debate
-from wikinav_jax.reports.strings import clip, one_line, pad
+from wikinav_jax.reports.strings import clip, display_width, one_line, pad
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,8 @@ class ArgumentView:
     """An argument laid out."""
 
     score: str  # "+1.32"
-    bar: float  # its strength for its side, in per cent of the strongest of the debate
+    bar: float  # its strength, in per cent of the strongest of the debate
+    speaks: str  # "pro" or "con": what it speaks for, by its sign, whoever put it forward
     count: int
     hops: tuple[Hop, ...]
 
@@ -70,6 +71,7 @@ def view_debate(debate: Debate) -> DebateView:
             ArgumentView(
                 signed(item.score),
                 round(100 * abs(item.score) / greatest, 1) if greatest else 0.0,
+                "pro" if item.score > 0 else "con",
                 item.count,
                 item.hops,
             )
@@ -135,7 +137,7 @@ def format_debate(debate: Debate | Mapping[str, Any], width: int = 100, color: b
 def _wrapped(text: str, width: int) -> list[str]:
     lines = [""]
     for word in text.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+        if lines[-1] and display_width(lines[-1]) + 1 + display_width(word) > width:
             lines.append(word)
         else:
             lines[-1] = f"{lines[-1]} {word}".strip()

@@ -123,6 +123,7 @@ _BASELINE_PREFIXES = (
     "complex",
     "simple",
 )
+_BASELINE_SUFFIXES = ("_pro_alone", "_con_alone")  # a debate with one agent silenced
 _NOTHING = ("", "-", "–", "none")
 
 
@@ -230,7 +231,8 @@ def kind_label(kind: str) -> tuple[str, str]:
 
 def is_baseline(method: str) -> bool:
     """Whether `method` is one to compare with, by its name, rather than a learned one."""
-    return _key(method).startswith(_BASELINE_PREFIXES)
+    key = _key(method)
+    return key.startswith(_BASELINE_PREFIXES) or key.endswith(_BASELINE_SUFFIXES)
 
 
 def _order(name: str, known: dict[str, str]) -> int:
