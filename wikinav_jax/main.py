@@ -122,7 +122,7 @@ def _main(argv: list[str]) -> int:
         if workdir is not None:
             check_folder("--workdir", workdir)
         run(_CONFIG.value, workdir, _MODE.value)
-    except (ValueError, OSError, LookupError, RuntimeError, ImportError) as error:
+    except (ValueError, OSError, LookupError, ArithmeticError, RuntimeError, ImportError) as error:
         # The message is for the user; the traceback, for whoever mends the code, goes to a file.
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         print(f"error: {message}", file=sys.stderr)

@@ -108,10 +108,13 @@ def test_labels_in_the_split_itself(tmp_path):
 
 
 def test_labelled_files_instead_of_the_splits(tmp_path):
-    files = {"dev_labelled.tsv": "a\tlikes\tc\t1\n", "test_labelled.tsv": "b\tknows\ta\t1\n"}
+    files = {
+        "dev_labelled.tsv": "a\tlikes\tc\t1\nc\tlikes\ta\t0\n",
+        "test_labelled.tsv": "b\tknows\ta\t1\nc\tknows\tb\t0\n",
+    }
     graph = load(write(tmp_path / "kg", {"train.txt": TRAIN, **files}))
     assert spoken(graph, graph.test) == [("b", "knows", "a")]
-    assert graph.labelled("valid")[1].tolist() == [1]
+    assert graph.labelled("valid")[1].tolist() == [1, 0]
 
 
 def test_names_and_descriptions(tmp_path):
@@ -244,6 +247,27 @@ def test_false_triples_that_are_facts_are_left_out(tmp_path):
     graph = load(write(tmp_path / "kg", files))
     assert graph.labelled("test")[1].tolist() == [1, 0]
     note_with(graph, "test_negatives.txt:2", "labelled false but is a fact", "1 such triple left")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"test.txt": "b\tknows\ta\t1\n"},
+        {"test_labelled.tsv": "b\tknows\ta\ttrue\n"},
+        {"test_negatives.txt": "b\tlikes\tc\n"},  # a fact of train
+    ],
+)
+def test_without_false_triples_a_split_has_no_labels(files, tmp_path):
+    graph = load(write(tmp_path / "kg", {**BASE, **files}))
+    assert graph.labelled("test") is None
+    assert len(graph.test) == 1
+    note_with(graph, "has no false triple; negatives are drawn")
+
+
+def test_labels_that_are_all_false_are_refused(tmp_path):
+    files = {**BASE, "test_labelled.tsv": "c\tlikes\ta\t0\n"}
+    with pytest.raises(ValueError, match=r"test_labelled.tsv labels no triple as true"):
+        load(write(tmp_path / "kg", files))
 
 
 def test_repeated_labelled_triples_are_kept(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from tests.debate.graphs import make_graph
 from wikinav_jax.debate.classification import Scored, details, quick_figures
 from wikinav_jax.debate.data import Labelled, labelled_split
-from wikinav_jax.debate.others import can_stack, stack
+from wikinav_jax.debate.others import lack_for_stack, stack
 
 KG = make_graph(96)
 PARTS = tuple(labelled_split(KG, split, seed=0) for split in ("valid", "test"))
@@ -70,9 +70,10 @@ def test_the_stack_reads_no_test_label():
 
 def test_a_stack_needs_enough_of_both_labels():
     triples = np.zeros((200, 3), np.int32)
-    assert can_stack(Labelled(triples, np.arange(200) % 2, False))
-    assert not can_stack(Labelled(triples, np.arange(200) < 40, False))
-    assert not can_stack(Labelled(triples, np.ones(200), False))
+    assert not lack_for_stack(Labelled(triples, np.arange(200) % 2, False))
+    few = lack_for_stack(Labelled(triples, np.arange(200) < 40, False))
+    assert "need 50" in few and "40 true and 160 false" in few
+    assert "200 true and 0 false" in lack_for_stack(Labelled(triples, np.ones(200), False))
 
 
 def test_the_stack_beats_its_noisy_parts():

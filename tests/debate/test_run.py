@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import shutil
 from pathlib import Path
 
 import jax
@@ -220,6 +221,19 @@ def test_a_workdir_of_another_run_is_refused_untouched(places, trained: Path):
     with pytest.raises(ValueError, match=r"judge\.hidden_dim: 8 -> 9"):
         room.run(other, trained, "train")
     assert (trained / "config.json").read_bytes() == before
+
+
+def test_a_folder_with_other_triples_is_another_run(places, trained: Path, tmp_path: Path):
+    folder = tmp_path / "data"
+    shutil.copytree(places["data"], folder)
+    lines = (folder / "train.txt").read_text().splitlines(keepends=True)
+    fact = lines[0].split("\t")
+    fact[2] = next(line.split("\t")[2] for line in lines if line.split("\t")[2] != fact[2])
+    (folder / "train.txt").write_text("".join(["\t".join(fact), *lines[1:]]))  # as many as before
+    other = make_config(places, data_dir=str(folder))
+    for mode in ("train", "evaluate"):
+        with pytest.raises(ValueError, match="graph: "):
+            room.run(other, trained, mode)
 
 
 def test_r2d2_plus_stands_on_our_own_transe_and_all_scores_are_stacked(

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tqdm import tqdm
 
 from tests.training.toy import SHARDS, draw_batch, numbers, run_toy
 from wikinav_jax.training.checkpoint import Checkpointer
@@ -317,3 +318,20 @@ def test_bad_arguments(tmp_path: Path) -> None:
         run_toy(None, num_steps=2, checkpoint_every=-1)
     with pytest.raises(ValueError, match="evaluate_every=-1"):
         run_toy(None, num_steps=2, evaluate_every=-1)
+
+
+def test_a_loss_that_is_not_known_yet_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[float] = []
+
+    class Bar(tqdm):
+        def set_postfix(self, *_: Any, loss: float, **__: Any) -> None:
+            shown.append(loss)
+
+    def bar(*, desc: str, unit: str, **places: int) -> tqdm:
+        return Bar(disable=True, **places)
+
+    monkeypatch.setattr("wikinav_jax.training.loop.progress", bar)
+    run_toy(tmp_path, num_steps=4)
+    assert len(shown) >= 3 and np.isfinite(shown).all()

@@ -10,6 +10,7 @@
   or `negatives/test.txt`.
 - or true and false triples in one file with a fourth column: files with the word `labelled`,
   `labeled` or `classification`, such as `test_labelled.tsv`, beside `test.txt` or instead of it.
+  Where no triple is labelled false, a split counts as one without labels.
 - names: `entity_names.tsv`, `entities.tsv`, `entity2text.txt`, `entities.json` and the like, and
   the same for relations: `id TAB name`, or `id TAB name TAB ... TAB description`.
 

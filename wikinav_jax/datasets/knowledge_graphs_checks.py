@@ -89,8 +89,10 @@ def read_graph(
             labelled[split] = found
     facts = {triple for read in splits.values() for triple in read.triples}
     known = _vocabulary(list(splits.values()))
-    for read in labelled.values():
+    for split, read in list(labelled.items()):
         _check_labelled(read, facts, known, notes)
+        if not _has_both(read, notes):
+            del labelled[split]
     for note in notes:
         logging.warning("%s: %s", name, note)
     return from_triples(
@@ -263,6 +265,23 @@ def _check_labelled(
             f"{read.at(new[0])}: the {part[0]} {part[1]!r} occurs in no fact; "
             f"{_count(new, 'such labelled triple')} kept"
         )
+
+
+def _has_both(read: TripleFile, notes: list[str]) -> bool:
+    """Whether there are false triples beside the true ones: without them every claim is true.
+
+    Raises ValueError where there are false ones only.
+    """
+    assert read.labels is not None
+    if 1 not in read.labels:
+        raise ValueError(
+            f"{read.path} labels no triple as true; give some, or name the file as negatives are "
+            "named (test_negatives.txt)"
+        )
+    if 0 in read.labels:
+        return True
+    notes.append(f"{read.path} has no false triple; negatives are drawn, as without labels")
+    return False
 
 
 def _vocabulary(files: Sequence[TripleFile]) -> tuple[set[str], set[str]]:

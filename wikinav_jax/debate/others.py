@@ -74,10 +74,16 @@ def frozen_tables(kg: KnowledgeGraph, config: ConfigDict) -> tuple[np.ndarray, n
     return np.asarray(tables.entity), np.concatenate([relation, start])
 
 
-def can_stack(valid: Labelled) -> bool:
-    """Whether the validation split has enough triples of both labels to learn weights from."""
+def lack_for_stack(valid: Labelled) -> str:
+    """What the validation split lacks to learn weights from; "" when it has enough triples."""
     true = int((valid.labels > 0.5).sum())
-    return min(true, len(valid.labels) - true) >= MIN_OF_LABEL
+    false = len(valid.labels) - true
+    if min(true, false) >= MIN_OF_LABEL:
+        return ""
+    return (
+        f"no stacked scores: they need {MIN_OF_LABEL} validation triples of each label, and there "
+        f"are {true} true and {false} false ones (config.evaluate.stack=False asks for none)"
+    )
 
 
 def stack(name: str, kg: KnowledgeGraph, scored: Sequence[Scored], *, seed: int) -> Scored:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import optax
 from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import flatten
+from wikinav_jax.common.files import fingerprint
 from wikinav_jax.debate.agents import Agent
 from wikinav_jax.debate.arguments import Rules, no_arguments, play
 from wikinav_jax.debate.config import hide_in_training
@@ -174,6 +176,8 @@ class Room:
             "relations": self.kg.num_relations,
             "facts": len(self.kg.train),
         }
+        if self.config.dataset.name == "folder":  # any graph; others are known by their names
+            identity["graph"] = _fingerprint(self.kg)
         return Checkpointer(
             self.workdir / "checkpoints",
             identity=identity,
@@ -197,3 +201,9 @@ class Room:
                 "--mode=train"
             )
         return state
+
+
+def _fingerprint(kg: KnowledgeGraph) -> str:
+    """A short hash of what training reads: the training triples, and the ids that they number."""
+    triples = hashlib.sha256(np.ascontiguousarray(kg.train).tobytes()).hexdigest()
+    return fingerprint([kg.entities, kg.relations, triples])

@@ -21,7 +21,7 @@ from wikinav_jax.debate.config import apply_compat, check_config
 from wikinav_jax.debate.data import Labelled, labelled_split
 from wikinav_jax.debate.evaluate import Debated, debate_claims, mean_probability
 from wikinav_jax.debate.explain import explain_claim, find_triple
-from wikinav_jax.debate.others import can_stack, frozen_tables, scored_by_embedding, stack
+from wikinav_jax.debate.others import frozen_tables, lack_for_stack, scored_by_embedding, stack
 from wikinav_jax.debate.priors import TrainCountPrior
 from wikinav_jax.debate.quiz import debate_for_quiz
 from wikinav_jax.debate.room import Room
@@ -152,8 +152,9 @@ def score_all(room: Room, state: TrainState, valid: Labelled, test: Labelled) ->
         found.append(scored("prior", *parts, probability=False))
     for model in config.evaluate.embeddings:
         found += scored_by_embedding(room.kg, config, model, valid, test)
-    if config.evaluate.stack and not can_stack(valid):
-        logging.warning("too few labelled validation triples to stack the scores: left out")
+    lack = lack_for_stack(valid)
+    if config.evaluate.stack and lack:
+        logging.warning("%s", lack)
     elif config.evaluate.stack:
         # What the others reach without a debate tells what the debate adds.
         others = [item for item in found if not item.method.startswith(config.name)]

@@ -125,7 +125,8 @@ def fit(
         ):
             for batch in batches:
                 loss = run.train(step_fn, shard_batch(mesh, batch), log_every, num_steps)
-                bar.set_postfix(loss=loss, refresh=False)
+                if not math.isnan(loss):  # it is known one step later
+                    bar.set_postfix(loss=loss, refresh=False)
                 bar.update()
                 final = run.step == num_steps
                 stop = sigterm.reached(run.step) and not final
