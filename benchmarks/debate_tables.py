@@ -21,13 +21,13 @@ from wikinav_jax.common.files import atomic_file, read_json, write_json
 from wikinav_jax.reports.names import method_label
 from wikinav_jax.reports.results import Row, read_results
 
-# Columns: decoding, metric, heading.
+# Columns: metric, heading.
 COLUMNS = (
-    ("", "accuracy", "accuracy"),
-    ("per_relation", "accuracy", "accuracy, threshold per relation"),
-    ("", "roc_auc", "ROC AUC"),
-    ("", "pr_auc", "PR AUC"),
-    ("", "ece", "ECE"),
+    ("accuracy", "accuracy"),
+    ("accuracy_per_relation", "accuracy, threshold per relation"),
+    ("roc_auc", "ROC AUC"),
+    ("pr_auc", "PR AUC"),
+    ("ece", "ECE"),
 )
 COMPLETION = ("mean_rank", "mrr", "hits@1", "hits@3", "hits@10")
 # Published figures on the same labelled files, by graph: method, source, accuracy in per cent.
@@ -53,7 +53,7 @@ def gather(folders: Sequence[Path]) -> dict[str, list[Row]]:
     found: dict[tuple[Any, ...], Row] = {}
     for folder in folders:
         for row in read_results(folder / "results.json"):
-            key = (row.method, row.task, row.decoding, row.metric, row.seed)
+            key = (row.method, row.task, row.metric, row.seed)
             found.setdefault(key, row)
     methods: dict[str, list[Row]] = {}
     for row in found.values():
@@ -71,15 +71,12 @@ def markdown(graph: str, methods: dict[str, list[Row]], folders: Sequence[Path])
         f"cent; seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; "
         f"{runs[0].get('Devices', 'trained earlier')}:",
         "",
-        f"| method | {' | '.join(heading for *_, heading in COLUMNS)} |",
+        f"| method | {' | '.join(heading for _, heading in COLUMNS)} |",
         f"|---|{'---|' * len(COLUMNS)}",
     ]
     for method, rows in methods.items():
         own = [row for row in rows if row.task == "classification"]
-        cells = [
-            percent([row for row in own if (row.decoding, row.metric) == (decoding, metric)])
-            for decoding, metric, _ in COLUMNS
-        ]
+        cells = [percent([row for row in own if row.metric == metric]) for metric, _ in COLUMNS]
         if own:
             lines.append(f"| {method_label(method)} | {' | '.join(cells)} |")
     for name, source, accuracy in PUBLISHED.get(graph, ()):

@@ -33,7 +33,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         method = "_".join(["r2d2", *flags["--config"].replace("+paper", "").split("+")[1:]])
         rows = [
             row(method, "accuracy", ACCURACY[method, seed], seed, low=0.6, high=0.9),
-            row(method, "accuracy", 0.9, seed, decoding="per_relation"),
+            row(method, "accuracy_per_relation", 0.9, seed),
             row("prior", "accuracy", 0.66, seed),
             row("prior", "mean_rank", 7.25, seed, task="completion_CtD"),
         ]

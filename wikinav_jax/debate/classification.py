@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -48,8 +49,8 @@ class Scored:
     def rows(self, *, dataset: str, seed: int) -> list[Row]:
         """Accuracy at the threshold, areas and calibration error on the test split.
 
-        The rows of decoding "per_relation" have thresholds of the relations' own, where a relation
-        has enough validation triples: so embedding models are often judged (Socher et al., 2013).
+        `accuracy_per_relation` has thresholds of the relations' own, where a relation has enough
+        validation triples: so embedding models are often judged (Socher et al., 2013).
         """
         about: dict[str, Any] = {
             "system": "debate",
@@ -65,10 +66,12 @@ class Scored:
         )
         own = measures.fit_thresholds(self.valid, valid.labels, valid.triples[:, 1])
         cut = own.of(test.triples[:, 1])
-        by_relation = measures.classification_rows(
-            self.test, test.labels, cut, **about, decoding="per_relation"
-        )
-        return rows + [row for row in by_relation if row.metric == "accuracy"]
+        by_relation = measures.classification_rows(self.test, test.labels, cut, **about)
+        return rows + [
+            dataclasses.replace(row, metric="accuracy_per_relation")
+            for row in by_relation
+            if row.metric == "accuracy"
+        ]
 
 
 def quick_figures(scores: np.ndarray, labels: np.ndarray) -> dict[str, float]:

@@ -44,6 +44,7 @@ _METRICS = {
     },
     "excluded": MetricName("Excluded", higher_is_better=None, decimals=0, is_note=True),
     "accuracy": MetricName("Accuracy", fraction=True),
+    "accuracy_per_relation": MetricName("Accuracy, threshold per relation", fraction=True),
     "roc_auc": MetricName("ROC AUC", fraction=True),
     "pr_auc": MetricName("PR AUC", fraction=True),
     "mrr": MetricName("MRR", fraction=True),
@@ -84,7 +85,6 @@ _DECODINGS = {
     "argmax": "Argmax",
     "no_revisit": "Without revisits",
     "beam": "Beam search",
-    "per_relation": "Threshold per relation",
     "dfs": "Depth first",
 }
 _SPLITS = {
