@@ -149,6 +149,11 @@ def test_method_names(method, label, baseline):
     assert names.is_baseline(method) == baseline
 
 
+def test_dataset_names():
+    assert names.dataset_label("codex_s") == "CoDEx-S"
+    assert names.dataset_label("my_triples") == "My triples"
+
+
 def test_line_labels():
     assert Line("greedy", "no_revisit").label == "Greedy without revisits"
     assert Line("greedy", "dfs").label == "Greedy DFS"

@@ -87,6 +87,15 @@ _DECODINGS = {
     "beam": "Beam search",
     "dfs": "Depth first",
 }
+_DATASETS = {
+    "fb15k237": "FB15k-237",
+    "wn18rr": "WN18RR",
+    "codex_s": "CoDEx-S",
+    "codex_m": "CoDEx-M",
+    "umls": "UMLS",
+    "hetionet_ctd": "Hetionet, compound treats disease",
+    "hetionet_dag": "Hetionet, disease associates gene",
+}
 _SPLITS = {
     "eval": "held-out graph",
     "evaluation": "held-out graph",
@@ -221,7 +230,7 @@ def unit(tasks: Iterable[str]) -> str:
 
 def dataset_label(dataset: str) -> str:
     """A data set's name for people."""
-    return _plain(dataset)
+    return _DATASETS.get(_key(dataset)) or _plain(dataset)
 
 
 def kind_label(kind: str) -> tuple[str, str]:

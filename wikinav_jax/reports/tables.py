@@ -11,6 +11,7 @@ from wikinav_jax.reports.results import Row, parse_row
 from wikinav_jax.reports.strings import clip, display_width, one_line, pad
 
 Style = Literal["markdown", "terminal"]
+_METHOD_WIDTH = 60  # columns of the terminal, at most
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -77,7 +78,7 @@ def _terminal(comparison: Comparison, metric: str, color: bool) -> list[str]:
     header = ["Method", *(one_line(names.task_label(task)) for task in tasks)]
     # Without colour a star says which is best; its column is kept free so that figures align.
     cells = [
-        [clip(row[0], 44)]
+        [clip(row[0], _METHOD_WIDTH)]
         + [
             cell if color else cell + ("*" if column in marked else " ")
             for column, cell in enumerate(row[1:], start=1)
