@@ -18,8 +18,10 @@ from wikinav_jax.common.config import ConfigError
 from wikinav_jax.datasets.knowledge_graphs import load_knowledge_graph
 from wikinav_jax.debate import run as room
 from wikinav_jax.debate.config import check_config, default_config
+from wikinav_jax.debate.data import Labelled
 from wikinav_jax.debate.others import frozen_tables
 from wikinav_jax.debate.room import Room
+from wikinav_jax.debate.run import labelled_words
 from wikinav_jax.reports.results import read_results
 
 CONFIG = Path(__file__).resolve().parents[2] / "configs" / "r2d2.py"
@@ -310,3 +312,20 @@ def test_build_prints_what_is_in_the_graph(places, tmp_path: Path, capsys):
     assert "64 entities" in printed
     assert "negatives are drawn here" in printed
     assert not (tmp_path / "unused").exists()
+
+
+def test_training_that_ends_before_the_agents_begin_is_warned_of(places, caplog):
+    check_config(make_config(places))
+    assert not caplog.records
+    check_config(make_config(places, **{"train.num_steps": 6}))
+    assert "num_steps=6 is not above config.train.pretrain_steps=6" in caplog.text
+
+
+def test_few_false_triples_are_warned_of(caplog):
+    triples = np.zeros((20, 3), np.int32)
+    even = Labelled(triples, np.repeat([1, 0], 10).astype(np.float32), published=True)
+    assert labelled_words(even) == "20, 10 of them true; negatives as published"
+    assert not caplog.records
+    few = Labelled(triples, np.repeat([1, 0], [19, 1]).astype(np.float32), published=False)
+    assert labelled_words(few) == "20, 19 of them true; negatives drawn here"
+    assert "19 of 20 labelled test triples are true: an accuracy near 95 %" in caplog.text

@@ -87,11 +87,16 @@ class LoggedProgress(tqdm):
         now = time.monotonic()
         if now < self._due:
             return False
-        speed = (self.n - self._said_n) / max(now - self._said_at, 1e-9)
-        parts = [self._place(), f"{self._amount(speed)}/s"]
+        done = self.n - self._said_n
+        speed = done / max(now - self._said_at, 1e-9)
+        parts = [self._place()]
+        # The first step compiles: one alone tells nothing of the speed.
+        is_telling = done > 1 or self._said_at > self._begin
+        if is_telling:
+            parts.append(f"{self._amount(speed)}/s")
         if self._facts:
             parts.append(self._facts)
-        if self.total and speed > 0:
+        if self.total and speed > 0 and is_telling:
             parts.append(f"{_duration(max(self.total - self.n, 0) / speed)} to go")
         logging.info("%s", ", ".join(parts))
         self._said_at, self._said_n = now, self.n

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from absl import logging
 from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import ConfigError, check_choice, check_range
@@ -148,7 +149,7 @@ def hide_in_training(config: ConfigDict) -> str:
 
 
 def check_config(config: ConfigDict) -> None:
-    """Raises ConfigError for values that could only fail later."""
+    """Raises ConfigError for values that could only fail later; warns of what teaches nothing."""
     check_choice("compat", config.compat, COMPATS)
     check_choice("debate.marks", config.debate.marks, MARKS)
     check_choice("debate.hide", config.debate.hide, HIDING)
@@ -187,6 +188,13 @@ def check_config(config: ConfigDict) -> None:
     check_range("train.entropy_decay", train.entropy_decay, 0, 1)
     check_range("train.entropy_bonus", train.entropy_bonus, 0)
     check_range("train.l2", train.l2, 0)
+    if train.num_steps <= train.pretrain_steps:
+        logging.warning(
+            "config.train.num_steps=%d is not above config.train.pretrain_steps=%d, until which "
+            "the judge alone learns, from random walks: the agents will learn nothing",
+            train.num_steps,
+            train.pretrain_steps,
+        )
     if train.queries_per_shard % 2:
         raise ConfigError(
             f"config.train.queries_per_shard={train.queries_per_shard} must be even: every fact "

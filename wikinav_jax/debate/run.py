@@ -102,9 +102,7 @@ def evaluate_run(room: Room, facts: Facts) -> None:
     if not room.is_first:
         return
     facts = {**facts, **known_facts(room.workdir), **facts}
-    facts["Labelled test triples"] = (
-        f"{len(test.triples):,}, negatives {'as published' if test.published else 'drawn here'}"
-    )
+    facts["Labelled test triples"] = labelled_words(test)
     facts["Evaluation (s)"] = round(time.monotonic() - begin, 1)
     merged = merge_results(room.workdir / "results.json", rows)
     write_json(room.workdir / "debates.json", {"debates": debates})
@@ -116,6 +114,21 @@ def evaluate_run(room: Room, facts: Facts) -> None:
             color = sys.stdout.isatty()
             print(results_table(merged, metric=metric, style="terminal", color=color), end="\n\n")
     print(f"Report: {page}")
+
+
+def labelled_words(test: Labelled) -> str:
+    """How many there are, how many are true, and where the others come from; warns of few."""
+    count, true = len(test.triples), int((test.labels > 0.5).sum())
+    if min(true, count - true) < 0.1 * count:
+        logging.warning(
+            "%s of %s labelled test triples are true: an accuracy near %.0f %% is what saying "
+            "always the same would get; look at ROC AUC",
+            f"{true:,}",
+            f"{count:,}",
+            100 * max(true, count - true) / count,
+        )
+    source = "as published" if test.published else "drawn here"
+    return f"{count:,}, {true:,} of them true; negatives {source}"
 
 
 def score_all(room: Room, state: TrainState, valid: Labelled, test: Labelled) -> list[Scored]:
