@@ -66,6 +66,7 @@ _METHODS = {
     "feed_forward": "Feed-forward",
     "r2d2": "R2D2",
     "r2d2_plus": "R2D2+",
+    "prior_and_others_stacked": "All but the debate, stacked",
     "judge_walks": "Judge on random walks",
     "judge_alone": "Judge without arguments",
     "prior": "Prior: count(p, o) in training",
