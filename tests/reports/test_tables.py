@@ -38,9 +38,9 @@ def test_terminal():
 
 
 def test_a_method_keeps_its_decoding_in_the_terminal():
-    row = {**GOOD, "method": "r2d2_sight_claim_con_alone", "decoding": "per_relation"}
+    row = {**GOOD, "method": "r2d2_sight_claim_con_alone", "decoding": "beam"}
     table = results_table([row], style="terminal")
-    assert "R2D2 sight claim con alone, threshold per relation" in table
+    assert "R2D2 sight claim con alone, beam search" in table
 
 
 def test_terminal_in_colour_differs_only_by_codes():
