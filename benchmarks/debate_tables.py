@@ -134,13 +134,10 @@ def main(argv: Sequence[str] | None = None) -> str:
     with atomic_file(args.workdir / f"{args.graph}.md") as temporary:
         temporary.write_text(text, encoding="utf-8")
     rows = [row.to_json() for own in methods.values() for row in own]
-    write_json(args.workdir / f"{args.graph}.json", {"settings": _shown(args), "rows": rows})
+    settings = {name: str(value) for name, value in vars(args).items()}
+    write_json(args.workdir / f"{args.graph}.json", {"settings": settings, "rows": rows})
     print(text)
     return text
-
-
-def _shown(args: argparse.Namespace) -> dict[str, str]:
-    return {name: str(value) for name, value in vars(args).items()}
 
 
 if __name__ == "__main__":

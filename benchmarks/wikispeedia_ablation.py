@@ -14,10 +14,10 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import mean, stdev
 
 from absl import app, flags
 
+from benchmarks.runs import percent
 from wikinav_jax.common.files import atomic_file, write_json
 from wikinav_jax.reports.names import method_label
 from wikinav_jax.reports.results import Row, read_results
@@ -52,15 +52,7 @@ def run(variant: str, seed: str) -> Path:
 
 def cell(rows: Iterable[Row], decoding: str, metric: str) -> str:
     """Per cent, with the interval of one seed or the deviation over several; a dash for none."""
-    found = [row for row in rows if row.decoding == decoding and row.metric == metric]
-    if not found:
-        return "–"
-    if len(found) == 1:
-        row = found[0]
-        interval = f" ({100 * row.low:.1f}–{100 * row.high:.1f})" if row.low is not None else ""
-        return f"{100 * row.value:.1f}{interval}"
-    values = [100 * row.value for row in found]
-    return f"{mean(values):.1f} ± {stdev(values):.1f}"
+    return percent([row for row in rows if (row.decoding, row.metric) == (decoding, metric)])
 
 
 def table(rows: Sequence[Row]) -> str:
