@@ -33,7 +33,8 @@ from wikinav_jax.navigation.types import (
 _CAPACITY_STEP = 64  # capacities are multiples of this
 _MOST_PER_DECISION = 32  # actions on average that a derived capacity grants
 _PROBE_WALKS = 1024  # drawn at the start to estimate how many decisions a walk gives
-_PROBE_SHARDS = 4  # drawn at the start to estimate the capacity
+_PROBE_SHARDS = 4  # at least so many are drawn at the start to estimate capacities …
+_PROBE_DECISIONS = 1024  # … and so many decisions: degrees have long tails
 _MAX_ROUNDS = 200  # of walks for one shard before we say that the graph has no decisions
 _PROBE = 2**31 - 1  # a shard number that no run uses, for the probe's random numbers
 
@@ -259,9 +260,8 @@ class WalkSampler:
         """
         count = self.spec.decisions_per_shard
         rng = np.random.default_rng([self.seed, _PROBE])
-        nodes = np.concatenate(
-            [self._draw_decisions(rng, count).node for _ in range(_PROBE_SHARDS)]
-        )
+        probes = max(_PROBE_SHARDS, -(-_PROBE_DECISIONS // count))
+        nodes = np.concatenate([self._draw_decisions(rng, count).node for _ in range(probes)])
         degree = (self.graph.indptr[nodes + 1] - self.graph.indptr[nodes]).astype(np.float64)
         degree = np.minimum(degree, np.quantile(degree, 0.999))
         total = count * degree.mean() + 4 * np.sqrt(count) * degree.std()
