@@ -19,12 +19,14 @@ _RANDOM_FEATURES: Overrides = (
     ("features.center", False),
     ("features.hops", 0),
 )
-# Reading texts is what costs: smaller batches, and no evaluation in between, which reads them all.
+# Reading texts is what costs: smaller batches, a third of the updates, and no evaluation in between,
+# which reads them all.
 _LEARNED: Overrides = (
     ("encoder.enabled", True),
     ("features.hops", 0),
     ("train.num_shards", 2),
     ("train.decisions_per_shard", 128),
+    ("train.num_steps", 500),
     ("train.evaluate_every", 0),
 )
 _TRANSFORMER: Overrides = (("policy.name", "transformer"), ("features.hops", 0))
