@@ -19,8 +19,8 @@ _RANDOM_FEATURES: Overrides = (
     ("features.center", False),
     ("features.hops", 0),
 )
-# Reading texts is what costs: smaller batches, a third of the updates, and no evaluation in between,
-# which reads them all.
+# Reading texts is what costs: smaller batches, a third of the updates, and no evaluation in
+# between, which reads them all.
 _LEARNED: Overrides = (
     ("encoder.enabled", True),
     ("features.hops", 0),
