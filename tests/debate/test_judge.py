@@ -96,6 +96,29 @@ def test_a_judge_that_sees_the_subject_says_so():
     assert before[0] != after[0]
 
 
+def test_what_a_judge_with_tables_of_transe_reads_of_the_claim_by_hand():
+    judge = make_judge(sees_subject=True, frozen=True)
+    params = params_of(judge)
+    queries, arguments = make_debates()
+    heard = jnp.zeros(arguments.relation.shape[1])
+    found = ask(
+        judge,
+        params,
+        ask(judge, params, queries, arguments, method="weigh_each"),
+        queries,
+        heard,
+        method="verdict",
+    )
+    by_name = jax.tree.map(np.asarray, params)
+    s, o = by_name["entity"][queries.subject], by_name["entity"][queries.object]
+    p = by_name["relation"][queries.relation]
+    claim = np.concatenate([s, p, o, s * o, s * p * o, np.abs(s + p - o)], axis=1)
+    read = relu(claim @ by_name["subject"]["kernel"] + by_name["subject"]["bias"])
+    hidden = relu(by_name["weigh"]["bias"] + read @ by_name["weigh_subject"]["kernel"])
+    wanted = hidden @ by_name["decide"]["kernel"] + by_name["decide"]["bias"]
+    np.testing.assert_allclose(found, wanted[:, 0], rtol=1e-5)
+
+
 def test_the_order_of_arguments_does_not_matter():
     judge = make_judge()
     params = params_of(judge)

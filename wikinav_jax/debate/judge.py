@@ -131,5 +131,7 @@ class Judge(nn.Module):
             return None
         entity, relation = self.tables()
         s, p, o = entity[queries.subject], relation[queries.relation], entity[queries.object]
-        triple = jnp.concatenate([s, p, o, s * o, s * p * o], axis=1)
-        return self.weigh_subject(nn.relu(self.read_subject(triple)))
+        triple = [s, p, o, s * o, s * p * o]
+        if self.frozen:  # TransE's tables, made so that s + p is near o
+            triple.append(jnp.abs(s + p - o))
+        return self.weigh_subject(nn.relu(self.read_subject(jnp.concatenate(triple, axis=1))))
