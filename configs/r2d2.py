@@ -21,6 +21,7 @@ Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing, NAME+V
   claim          beyond the paper: the judge also reads the subject itself
   marks          beyond the paper: agents and judge are told which steps lead to the object
   sight          likewise; the agents also, which lead to a neighbour of the object
+  pair           likewise; edges between subject and object are hidden, see environment.is_hidden
   own_answers    the agents may use other known answers of the query (hide="query")
   released_code  what the published code does otherwise than the paper; and one difference each:
   mean, no_baseline, constant_entropy, no_l2, shared_previous, seen_inverse, first_200,
@@ -136,6 +137,7 @@ VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "claim": _set(judge__sees_subject=True),
     "marks": _set(debate__marks="object"),
     "sight": _set(debate__marks="neighbours"),
+    "pair": _set(debate__hide="pair"),
     "own_answers": _set(debate__hide="query"),
     "released_code": _released_code,
     "mean": _set(judge__aggregate="mean"),

@@ -40,10 +40,11 @@ def edges_of(kg: KnowledgeGraph, entity: int) -> list[tuple[int, int]]:
     ("rule", "expected"),
     [
         # (s, p, o), (o, p^-1, s), (s, p, other answer), (other answer, p^-1, s), an unrelated edge
-        ("answers", [True, True, True, True, False]),
-        ("query", [True, True, False, False, False]),
-        ("query_forward", [True, False, False, False, False]),
-        ("none", [False, False, False, False, False]),
+        ("answers", [True, True, True, True, False, False, False]),
+        ("pair", [True, True, True, True, True, True, False]),
+        ("query", [True, True, False, False, False, False, False]),
+        ("query_forward", [True, False, False, False, False, False, False]),
+        ("none", [False] * 7),
     ],
 )
 def test_hidden_edges(rule, expected):
@@ -51,9 +52,10 @@ def test_hidden_edges(rule, expected):
     graph = on_device(kg)
     s, p, o, other = 3, 1, 7, 8
     query = Queries(jnp.array(s), jnp.array(p), jnp.array(o))
-    node = jnp.array([s, o, s, other, s])
-    relation = jnp.array([p, p + kg.num_relations, p, p + kg.num_relations, p + 1])
-    entity = jnp.array([o, s, other, s, o])
+    inverse = p + kg.num_relations
+    node = jnp.array([s, o, s, other, s, o, other])
+    relation = jnp.array([p, inverse, p, inverse, p + 1, p, p])
+    entity = jnp.array([o, s, other, s, o, s, o])
     hidden = is_hidden(graph, query, node, relation, entity, rule)
     assert hidden.tolist() == expected
 

@@ -18,7 +18,7 @@ from wikinav_jax.graph.triples import KnowledgeGraph
 from wikinav_jax.training.mesh import replicate
 
 MARKS = ("none", "object", "neighbours")  # number of marks: 0, 1, 2
-HIDING = ("answers", "query", "query_forward", "none")
+HIDING = ("answers", "pair", "query", "query_forward", "none")
 _UNIFORM_TRIES = 8  # draws of a random walker before it stays
 _NEVER = -1e30
 
@@ -52,16 +52,21 @@ def is_hidden(
 ) -> jax.Array:
     """Whether an edge would give the answer away; all arguments broadcast against each other.
 
-    Rules: "answers" hides every training fact (s, p, ?) in both directions, "query" the claim
-    itself in both directions, "query_forward" the claim as it stands, "none" nothing. The first two
-    are the same for training facts, which are edges, and test facts, which are not, in what they
-    leave to be seen of the claim.
+    Rules: "answers" hides every training fact (s, p, ?) in both directions, "pair" these and every
+    edge between s and o, "query" the claim itself in both directions, "query_forward" the claim as
+    it stands, "none" nothing. The first three are the same for training facts, which are edges, and
+    test facts, which are not, in what they leave to be seen of the claim. "pair" is for graphs whose
+    test facts were chosen to join entities that no training fact joins, as FB15k-237's were: there
+    an edge between s and o tells in training what it never tells in the test.
     """
     subject, p, o = queries.subject, queries.relation, queries.object
     inverse = jnp.where(p < graph.num_relations, p + graph.num_relations, p - graph.num_relations)
-    if rule == "answers":
+    if rule in ("answers", "pair"):
         forward = (node == subject) & (relation == p)
-        return forward | ((entity == subject) & (relation == inverse))
+        hidden = forward | ((entity == subject) & (relation == inverse))
+        if rule == "pair":
+            hidden |= (node == subject) & (entity == o) | (node == o) & (entity == subject)
+        return hidden
     forward = (node == subject) & (relation == p) & (entity == o)
     if rule == "query":
         return forward | ((node == o) & (relation == inverse) & (entity == subject))
