@@ -55,9 +55,9 @@ def is_hidden(
     Rules: "answers" hides every training fact (s, p, ?) in both directions, "pair" these and every
     edge between s and o, "query" the claim itself in both directions, "query_forward" the claim as
     it stands, "none" nothing. The first three are the same for training facts, which are edges, and
-    test facts, which are not, in what they leave to be seen of the claim. "pair" is for graphs whose
-    test facts were chosen to join entities that no training fact joins, as FB15k-237's were: there
-    an edge between s and o tells in training what it never tells in the test.
+    test facts, which are not, in what they leave to be seen of the claim. "pair" is for graphs
+    whose test facts were chosen to join entities that no training fact joins, as FB15k-237's were:
+    there an edge between s and o tells in training what it never tells in the test.
     """
     subject, p, o = queries.subject, queries.relation, queries.object
     inverse = jnp.where(p < graph.num_relations, p + graph.num_relations, p - graph.num_relations)
