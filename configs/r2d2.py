@@ -19,6 +19,7 @@ Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing, NAME+V
   paper          nothing else than the paper; every graph's default but the folder's
   plus           R2D2+: frozen tables of our own TransE
   claim          beyond the paper: the judge also reads the subject itself
+  claim_plus     likewise, and the whole claim from tables of our own TransE
   marks          beyond the paper: agents and judge are told which steps lead to the object
   sight          likewise; the agents also, which lead to a neighbour of the object
   pair           likewise; edges between subject and object are hidden, see environment.is_hidden
@@ -135,6 +136,7 @@ VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "paper": _set(),
     "plus": _plus,
     "claim": _set(judge__sees_subject=True),
+    "claim_plus": _set(judge__sees_subject=True, tables="transe_claim"),
     "marks": _set(debate__marks="object"),
     "sight": _set(debate__marks="neighbours"),
     "pair": _set(debate__hide="pair"),

@@ -17,7 +17,7 @@ from wikinav_jax.debate.judge import AGGREGATES
 from wikinav_jax.debate.negatives import SIDES
 
 COMPATS = ("paper", "released_code")
-TABLES = ("learned", "transe")
+TABLES = ("learned", "transe", "transe_claim")
 REWARDS = ("logit", "probability")
 
 # What the published code does otherwise than the paper; each is a field, so that it can be ablated.
@@ -71,7 +71,9 @@ def default_config() -> ConfigDict:
     config.judge.learning_rate = 1e-3
     config.judge.sees_subject = False  # beyond the paper: the claim itself is read too
 
-    config.tables = "learned"  # or "transe": frozen tables, trained here first (R2D2+)
+    # Or "transe": frozen tables, trained here first (R2D2+); or, beyond the paper, "transe_claim":
+    # these only for what the judge reads of the claim itself (judge.sees_subject).
+    config.tables = "learned"
 
     config.embedding = ConfigDict()  # models of evaluate.embeddings
     config.embedding.dim = 0  # numbers of an entity; 0: as the model was tuned
@@ -157,6 +159,11 @@ def check_config(config: ConfigDict) -> None:
         check_choice("debate.hide_in_training", config.debate.hide_in_training, HIDING)
     check_choice("judge.aggregate", config.judge.aggregate, AGGREGATES)
     check_choice("tables", config.tables, TABLES)
+    if config.tables == "transe_claim" and not config.judge.sees_subject:
+        raise ConfigError(
+            "config.tables='transe_claim' is for a judge that reads the claim: set "
+            "config.judge.sees_subject=True, or choose another of " + ", ".join(TABLES)
+        )
     check_choice("train.negative_side", config.train.negative_side, SIDES)
     check_choice("train.reward", config.train.reward, REWARDS)
     check_choice("evaluate.checkpoint", config.evaluate.checkpoint, ("best", "last"))

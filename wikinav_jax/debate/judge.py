@@ -29,6 +29,7 @@ class Judge(nn.Module):
     aggregate: str = "sum"
     frozen: bool = False  # tables are given and stay (R2D2+)
     sees_subject: bool = False  # beyond the paper: the classifier also reads (s, p, o) itself
+    claim_dim: int = 0  # width of given tables that it reads them from; 0: from the others
     marks_object: bool = False  # beyond the paper: it is told where a path stands at the object
     dropout: float = 0.0  # of an argument's hidden layer
 
@@ -50,6 +51,13 @@ class Judge(nn.Module):
         self.weigh = nn.Dense(width, name="weigh")
         self.decide = nn.Dense(1, name="decide")
         self.drop = nn.Dropout(self.dropout)
+        if self.claim_dim:
+            self.claim_entity = self.param(
+                "claim_entity", table, (self.num_entities, self.claim_dim)
+            )
+            self.claim_relation = self.param(
+                "claim_relation", table, (self.num_tokens, self.claim_dim)
+            )
         if self.sees_subject:
             self.read_subject = nn.Dense(width, name="subject")
             self.weigh_subject = nn.Dense(width, use_bias=False, name="weigh_subject")
@@ -130,8 +138,11 @@ class Judge(nn.Module):
         if not self.sees_subject:
             return None
         entity, relation = self.tables()
+        if self.claim_dim:
+            given = self.claim_entity, self.claim_relation
+            entity, relation = jax.lax.stop_gradient(given)
         s, p, o = entity[queries.subject], relation[queries.relation], entity[queries.object]
         triple = [s, p, o, s * o, s * p * o]
-        if self.frozen:  # TransE's tables, made so that s + p is near o
+        if self.frozen or self.claim_dim:  # TransE's tables, made so that s + p is near o
             triple.append(jnp.abs(s + p - o))
         return self.weigh_subject(nn.relu(self.read_subject(jnp.concatenate(triple, axis=1))))

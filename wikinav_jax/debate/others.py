@@ -67,8 +67,12 @@ def scored_by_embedding(
 
 
 def frozen_tables(kg: KnowledgeGraph, config: ConfigDict) -> tuple[np.ndarray, np.ndarray]:
-    """The entity table [N, d] and relation table [2R + 2, d] of R2D2+, from our own TransE."""
-    tables = train_tables(kg, config, config.tables, config.agents.dim)
+    """The entity table [N, d] and relation table [2R + 2, d] of our own TransE.
+
+    As wide as the agents' where they take its place (R2D2+), else as the model was tuned.
+    """
+    dim = config.agents.dim if config.tables == "transe" else config.embedding.dim
+    tables = train_tables(kg, config, "transe", dim)
     relation = tables.relation
     start = np.zeros((1, relation.shape[1]), relation.dtype)
     return np.asarray(tables.entity), np.concatenate([relation, start])

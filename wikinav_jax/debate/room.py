@@ -43,7 +43,11 @@ _FREE = (
     "train.evaluate_queries",
     "train.evaluate_rollouts",
 )
-_TABLES = ("entity", "relation")  # names of the parameters that R2D2+ freezes
+# Which parameters of which learners are given, by `config.tables`.
+_GIVEN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "transe": ((*JUDGES, *AGENTS), ("entity", "relation")),
+    "transe_claim": (JUDGES, ("claim_entity", "claim_relation")),
+}
 
 
 class Room:
@@ -56,7 +60,7 @@ class Room:
         kg: KnowledgeGraph,
         tables: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
-        """`tables`: entity [N, d] and relation [2R + 2, d], given and frozen, or None."""
+        """`tables`: entity [N, d] and relation [2R + 2, d], frozen, if `config.tables` says so."""
         self.config = config
         self.workdir = workdir
         self.kg = kg
@@ -68,20 +72,27 @@ class Room:
         self.graph: DebateGraph = to_device(
             kg, self.mesh, seed=config.seed, shuffle=train.sample_actions and not capped
         )
-        frozen = tables is not None
-        dim = config.agents.dim if tables is None else tables[0].shape[1]
+        given = 0 if tables is None else tables[0].shape[1]
+        frozen = config.tables == "transe"
         tokens = self.graph.num_tokens
         marks = MARKS.index(config.debate.marks)
-        self.agent = Agent(kg.num_entities, tokens, dim, frozen=frozen, num_marks=marks)
+        self.agent = Agent(
+            kg.num_entities,
+            tokens,
+            given if frozen else config.agents.dim,
+            frozen=frozen,
+            num_marks=marks,
+        )
         self.judge = Judge(
             kg.num_entities,
             tokens,
-            config.judge.dim if tables is None else tables[0].shape[1],
+            given if frozen else config.judge.dim,
             config.judge.hidden_dim,
             config.debate.path_length,
             aggregate=config.judge.aggregate,
             frozen=frozen,
             sees_subject=config.judge.sees_subject,
+            claim_dim=0 if frozen else given,
             marks_object=bool(marks),
             dropout=config.judge.dropout,
         )
@@ -114,6 +125,11 @@ class Room:
             )
             for name in (*JUDGES, *AGENTS)
         }
+
+    @property
+    def given_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters that are given and stay."""
+        return _GIVEN[self.config.tables][1] if self.config.tables in _GIVEN else ()
 
     def rules(self, *, policy: str, training: bool) -> Rules:
         """How debates are played in training or in evaluation."""
@@ -159,8 +175,9 @@ class Room:
 
         params = jax.device_get(init(key, self.graph))
         if self._given is not None:
-            for learner in params.values():
-                learner.update(zip(_TABLES, map(np.asarray, self._given), strict=True))
+            learners, names = _GIVEN[self.config.tables]
+            for learner in learners:
+                params[learner].update(zip(names, map(np.asarray, self._given), strict=True))
         return params
 
     def checkpointer(self, *, read_only: bool) -> Checkpointer:

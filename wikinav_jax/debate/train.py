@@ -39,7 +39,7 @@ def make_train_step(
     """The pure step: the phase follows from the state's step."""
     config = room.config.train
     judge, agent = room.judge, room.agent
-    fixed = ("entity", "relation") if judge.frozen else ()  # no penalty moves what is given
+    fixed = room.given_parameters  # no penalty moves what is given
     walking = room.rules(policy="uniform", training=True)
     arguing = room.rules(policy="window", training=True)
     signs = jnp.tile(jnp.array([1.0, -1.0]), arguing.num_rounds)[None]  # of pro's rewards, con's
