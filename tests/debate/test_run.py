@@ -265,6 +265,38 @@ def test_r2d2_plus_stands_on_our_own_transe_and_all_scores_are_stacked(
         np.testing.assert_array_equal(learner["relation"], relation)
 
 
+def test_a_judge_reads_the_claim_from_given_tables_which_stay(places, tmp_path):
+    changes = {
+        "tables": "transe_claim",
+        "judge.sees_subject": True,
+        "embedding.dim": 6,
+        "train.num_steps": 4,
+        "train.pretrain_steps": 2,
+        "train.phase_steps": 1,
+    }
+    config = make_config(places, **changes)
+    room.run(config, tmp_path / "claim", "train")
+    kg = load_knowledge_graph("folder", data_dir=places["data"], cache_dir=places["cache"])
+    entity, relation = frozen_tables(kg, config)
+    assert entity.shape == (kg.num_entities, 6)
+    fresh = Room(config, tmp_path / "claim", kg, (entity, relation))
+    begun, state = fresh.initial_state(), fresh.restore()
+    for name in ("judge", "judge_walks", "judge_alone"):
+        np.testing.assert_array_equal(state.params[name]["claim_entity"], entity)
+        np.testing.assert_array_equal(state.params[name]["claim_relation"], relation)
+        assert state.params[name]["relation"].shape[1] == config.judge.dim
+    for name in ("judge", "pro", "con"):  # these are still learned
+        assert not np.array_equal(begun.params[name]["relation"], state.params[name]["relation"])
+    assert "claim_entity" not in state.params["pro"]
+
+
+def test_tables_for_a_claim_that_nobody_reads_are_refused():
+    config = default_config()
+    config.tables = "transe_claim"
+    with pytest.raises(ConfigError, match=r"set config\.judge\.sees_subject=True"):
+        check_config(config)
+
+
 def test_every_variant_of_the_config_can_be_made():
     module = runpy.run_path(str(CONFIG))
     for graph in module["GRAPHS"]:
