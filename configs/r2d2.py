@@ -22,7 +22,8 @@ Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing, NAME+V
   claim_plus     likewise, and the whole claim from tables of our own TransE
   marks          beyond the paper: agents and judge are told which steps lead to the object
   sight          likewise; the agents also, which lead to a neighbour of the object
-  pair           likewise; edges between subject and object are hidden, see environment.is_hidden
+  pair           likewise; edges between subject and object are hidden where validation facts have
+                 none, see wikinav_jax/debate/hiding.py
   own_answers    the agents may use other known answers of the query (hide="query")
   released_code  what the published code does otherwise than the paper; and one difference each:
   mean, no_baseline, constant_entropy, no_l2, shared_previous, seen_inverse, first_200,
@@ -139,7 +140,7 @@ VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "claim_plus": _set(judge__sees_subject=True, tables="transe_claim"),
     "marks": _set(debate__marks="object"),
     "sight": _set(debate__marks="neighbours"),
-    "pair": _set(debate__hide="pair"),
+    "pair": _set(debate__hide="auto"),
     "own_answers": _set(debate__hide="query"),
     "released_code": _released_code,
     "mean": _set(judge__aggregate="mean"),

@@ -13,6 +13,7 @@ from ml_collections import ConfigDict
 from wikinav_jax.common.config import ConfigError, check_choice, check_range
 from wikinav_jax.debate.embeddings_models import HALVED, MODELS
 from wikinav_jax.debate.environment import HIDING, MARKS
+from wikinav_jax.debate.hiding import AUTO
 from wikinav_jax.debate.judge import AGGREGATES
 from wikinav_jax.debate.negatives import SIDES
 
@@ -53,7 +54,9 @@ def default_config() -> ConfigDict:
     config.debate = ConfigDict()
     config.debate.rounds = 3  # N: arguments of each agent
     config.debate.path_length = 3  # T: steps of an argument
-    config.debate.hide = "answers"  # edges hidden from the agents; see environment.HIDING
+    # Edges hidden from the agents, see environment.HIDING; or "auto": "answers" or "pair", by what
+    # joins the validation facts, see hiding.py.
+    config.debate.hide = "answers"
     config.debate.hide_in_training = ""  # likewise in training; "" is the same
     config.debate.share_previous = False  # an argument begins with the last relation before it
     config.debate.marks = "none"  # beyond the paper: what shows of the object, environment.MARKS
@@ -154,7 +157,7 @@ def check_config(config: ConfigDict) -> None:
     """Raises ConfigError for values that could only fail later; warns of what teaches nothing."""
     check_choice("compat", config.compat, COMPATS)
     check_choice("debate.marks", config.debate.marks, MARKS)
-    check_choice("debate.hide", config.debate.hide, HIDING)
+    check_choice("debate.hide", config.debate.hide, (*HIDING, AUTO))
     if config.debate.hide_in_training:
         check_choice("debate.hide_in_training", config.debate.hide_in_training, HIDING)
     check_choice("judge.aggregate", config.judge.aggregate, AGGREGATES)

@@ -21,6 +21,7 @@ from wikinav_jax.debate.config import apply_compat, check_config
 from wikinav_jax.debate.data import Labelled, labelled_split
 from wikinav_jax.debate.evaluate import Debated, debate_claims, mean_probability
 from wikinav_jax.debate.explain import explain_claim, find_triple
+from wikinav_jax.debate.hiding import AUTO, choose_rule
 from wikinav_jax.debate.others import frozen_tables, lack_for_stack, scored_by_embedding, stack
 from wikinav_jax.debate.priors import TrainCountPrior
 from wikinav_jax.debate.quiz import debate_for_quiz
@@ -58,6 +59,11 @@ def run(config: ConfigDict, workdir: Path, mode: str) -> None:
     if mode == "build":
         _print_built(kg)
         return
+    if config.debate.hide == AUTO:
+        rule, why = choose_rule(kg)
+        logging.info("%s: edges are hidden by the rule %r: %s", kg.name, rule, why)
+        config = ConfigDict(config.to_dict())
+        config.debate.hide = rule
     triple = find_triple(kg, config.explain.triple) if mode == "explain" else None
     tables = None
     if config.tables != "learned":
