@@ -1,7 +1,7 @@
 """The table of a knowledge graph: debates and what they are compared with, by one command.
 
-    python -m benchmarks.debate_tables --graph=fb15k237 --variants=paper,sight+claim_plus+pair --seeds=0 \\
-        --workdir=runs/debates --data_dir=DIR
+    python -m benchmarks.debate_tables --graph=fb15k237 --variants=paper,sight+claim_plus+pair \\
+        --seeds=0 --workdir=runs/debates --data_dir=DIR
 
 A line for each variant of configs/r2d2.py, its silenced agents, its stack, and once for each
 baseline, which variants share. Writes GRAPH.md and GRAPH.json into the workdir. Every run has a
@@ -114,7 +114,9 @@ def main(argv: Sequence[str] | None = None) -> str:
     """Parses flags, runs what is missing, prints and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--graph", required=True, help="a graph of configs/r2d2.py")
-    parser.add_argument("--variants", default="paper,sight+claim_plus+pair", help="of configs/r2d2.py")
+    parser.add_argument(
+        "--variants", default="paper,sight+claim_plus+pair", help="of configs/r2d2.py"
+    )
     parser.add_argument("--seeds", default="0", help="0,1,2")
     parser.add_argument("--workdir", type=Path, default=Path("runs/debates"))
     parser.add_argument("--data_dir", default="", help="where the graph is; empty: download")
