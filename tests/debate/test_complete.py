@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -42,11 +43,11 @@ def test_some_queries_are_drawn_by_the_seed():
 
 @pytest.mark.parametrize("relation", [CITIZEN, CITIZEN + KG.num_relations])
 def test_a_scorer_that_knows_ranks_first_in_either_direction(relation):
-    facts = {tuple(row) for row in KG.test.tolist()}
+    facts = {tuple(row) for row in KG.with_inverses(KG.test).tolist()}
     task = completion_task(KG, relation, name="some task")
 
     def oracle(triples: np.ndarray) -> np.ndarray:
-        assert triples[:, 1].max() < KG.num_relations  # claims are debated as they are given
+        assert (triples[:, 1] == relation).all()  # asked in the direction of the query
         return np.array([float(tuple(row) in facts) for row in triples.tolist()])
 
     rows = rank_by([task], {"oracle": oracle}, KG, seed=0)
@@ -97,6 +98,30 @@ def test_walks_never_take_the_querys_own_edge(walker):
     assert ends.shape == (8, 20)
     # The land of a person is two steps away: through the city.
     assert ((ends >= 0) & (ends < KG.num_entities)).all()
+
+
+def test_a_query_that_is_asked_backwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Embeddings are asked in its direction; debates are about the fact as it is given."""
+    room = Room(tiny_config(**{"evaluate.embeddings": ("transe",)}), tmp_path, KG)
+    backwards = CITIZEN + KG.num_relations
+    task = completion_task(KG, backwards, name="citizens")
+    monkeypatch.setattr(complete, "paper_tasks", lambda kg: [task])
+    asked = {}
+
+    def record(name):
+        def score(*arguments, **_):
+            asked[name] = arguments[-1]
+            scores = np.arange(len(arguments[-1]), dtype=float)
+            return scores if name == "transe" else SimpleNamespace(probability=scores)
+
+        return score
+
+    monkeypatch.setattr(complete, "embedding_scores", record("transe"))
+    monkeypatch.setattr(complete, "debate_claims", record("r2d2"))
+    complete.completion_rows(room, {})
+    np.testing.assert_array_equal(asked["transe"], task.candidates)
+    assert (asked["r2d2"][:, 1] == CITIZEN).all()
+    np.testing.assert_array_equal(asked["r2d2"][:, [2, 0]], task.candidates[:, [0, 2]])
 
 
 def test_rows_of_all_methods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -24,7 +24,7 @@ from wikinav_jax.debate.walker import Walker
 from wikinav_jax.graph.triples import KnowledgeGraph
 from wikinav_jax.reports.results import Row
 
-Scorer = Callable[[np.ndarray], np.ndarray]  # triples int [M, 3] (relations below R) -> float [M]
+Scorer = Callable[[np.ndarray], np.ndarray]  # triples int [M, 3] (relations below 2R) -> float [M]
 
 
 def first_queries(task: CompletionTask, limit: int, seed: int) -> CompletionTask:
@@ -68,7 +68,10 @@ def completion_rows(room: Room, params: Params) -> list[Row]:
 
     def by_debate(triples: np.ndarray) -> np.ndarray:
         rollouts = config.completion.rollouts
-        return debate_claims(room, params, triples, rollouts=rollouts).probability
+        # Claims are debated as they are given; what counts or embeds is asked in the query's own
+        # direction, for log p(o | s, p) of different subjects s does not compare.
+        claims = as_given(kg, triples)
+        return debate_claims(room, params, claims, rollouts=rollouts).probability
 
     scorers: dict[str, Scorer] = {config.name: by_debate}
     if config.evaluate.baselines:
@@ -98,10 +101,8 @@ def rank_by(
     """Rows of every scorer on every task."""
     rows: list[Row] = []
     for task in tasks:
-        # The prior counts in the direction that is asked; claims are debated as they are given.
         for method, scorer in scorers.items():
-            asked = task.candidates if method == "prior" else as_given(kg, task.candidates)
-            ranks = task.ranks(scorer(asked))
+            ranks = task.ranks(scorer(task.candidates))
             rows += ranking_rows(ranks, **_about(kg, task, method, seed))
     return rows
 
