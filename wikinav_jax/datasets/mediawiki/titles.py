@@ -27,6 +27,8 @@ from wikinav_jax.datasets.mediawiki.names import (
 )
 
 _SPACES = re.compile(r"[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\t\n\r]+")
+# Sections as old addresses write them, `.D0.9F` for the bytes of П. ASCII stays: `Version 1.20`.
+_DOTTED = re.compile(r"(?:\.[C-F][0-9A-F](?:\.[89AB][0-9A-F])+)+")
 _DIRECTION = re.compile("[\u200e\u200f\u202a-\u202e]")
 _ILLEGAL = re.compile(
     r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|%[0-9A-Fa-f]{2}|&(?:[A-Za-z0-9\x80-\xff]+|#\d+|#x[0-9A-Fa-f]+);"
@@ -120,7 +122,7 @@ class Titles:
             text = _DIRECTION.sub("", unicodedata.normalize("NFC", text))
         text, _, fragment = text.partition("#")
         text = _SPACES.sub(" ", text).strip()
-        fragment = _SPACES.sub(" ", fragment).strip()
+        fragment = _DOTTED.sub(_undotted, _SPACES.sub(" ", fragment).strip())
         for_text = text.startswith(":")  # [[:Category:X]] is a link to the category
         text = text.lstrip(": ")
         number = 0
@@ -182,6 +184,14 @@ def reverse_pipe_trick(label: str, title: str) -> str:
         return label + parentheses[0]
     comma = title.find(", ")
     return label + title[comma:] if comma > 0 else label
+
+
+def _undotted(match: re.Match[str]) -> str:
+    """The letters of a dotted escape; what is no UTF-8 stays as it is."""
+    try:
+        return bytes.fromhex(match[0].replace(".", "")).decode("utf-8")
+    except UnicodeDecodeError:
+        return match[0]
 
 
 def _fold(prefix: str) -> str:
