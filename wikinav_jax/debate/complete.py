@@ -9,13 +9,15 @@ Axes: Q queries, M candidates of all queries, flat.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from wikinav_jax.debate.completion import CompletionTask, as_given, paper_tasks
+from wikinav_jax.debate.embeddings import log_probabilities
 from wikinav_jax.debate.evaluate import debate_claims
-from wikinav_jax.debate.others import embedding_scores
+from wikinav_jax.debate.others import train_tables
 from wikinav_jax.debate.priors import TrainCountPrior
 from wikinav_jax.debate.room import Room
 from wikinav_jax.debate.scores import ranking_rows
@@ -77,9 +79,8 @@ def completion_rows(room: Room, params: Params) -> list[Row]:
     if config.evaluate.baselines:
         scorers["prior"] = TrainCountPrior(kg)
     for model in config.evaluate.embeddings:
-        scorers[model] = lambda triples, model=model: embedding_scores(  # type: ignore[misc]
-            kg, config, model, triples
-        )
+        tables = train_tables(kg, config, model, config.embedding.dim)
+        scorers[model] = partial(log_probabilities, tables, kg)
     rows = rank_by(tasks, scorers, kg, seed=config.seed)
     if config.walker.enabled and tasks:
         walker = Walker(room)

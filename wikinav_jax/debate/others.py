@@ -40,14 +40,6 @@ def train_tables(kg: KnowledgeGraph, config: ConfigDict, model: str, dim: int) -
     return tables
 
 
-def embedding_scores(
-    kg: KnowledgeGraph, config: ConfigDict, model: str, triples: np.ndarray
-) -> np.ndarray:
-    """log p(o | s, p) of triples int [n, 3] by a model trained on the same files, float64 [n]."""
-    tables = train_tables(kg, config, model, config.embedding.dim)
-    return log_probabilities(tables, kg, triples).astype(np.float64)
-
-
 def scored_by_embedding(
     kg: KnowledgeGraph, config: ConfigDict, model: str, valid: Labelled, test: Labelled
 ) -> list[Scored]:
