@@ -25,7 +25,8 @@ from wikinav_jax.debate.run import labelled_words
 from wikinav_jax.reports.results import read_results
 
 CONFIG = Path(__file__).resolve().parents[2] / "configs" / "r2d2.py"
-NAME = "r2d2_sight_claim"  # what a folder is debated with
+VARIANT = "folder+sight+claim"
+NAME = "r2d2_sight_claim"
 OVERRIDES = {name: value for name, value in TINY.items() if name != "dataset.name"}
 
 
@@ -37,7 +38,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def make_config(places: dict[str, Path], **changes: object) -> ConfigDict:
-    config = runpy.run_path(str(CONFIG))["get_config"]("folder")
+    config = runpy.run_path(str(CONFIG))["get_config"](VARIANT)
     folders = {"data_dir": str(places["data"]), "cache_dir": str(places["cache"])}
     config.update_from_flattened_dict({**OVERRIDES, **folders, **changes})
     return config
@@ -46,7 +47,7 @@ def make_config(places: dict[str, Path], **changes: object) -> ConfigDict:
 def arguments(places: dict[str, Path], workdir: Path, *more: object) -> list[object]:
     overrides = [f"--config.{name}={value}" for name, value in OVERRIDES.items()]
     return [
-        f"--config={CONFIG}:folder",
+        f"--config={CONFIG}:{VARIANT}",
         f"--workdir={workdir}",
         *overrides,
         f"--config.data_dir={places['data']}",
@@ -288,6 +289,15 @@ def test_a_judge_reads_the_claim_from_given_tables_which_stay(places, tmp_path):
     for name in ("judge", "pro", "con"):  # these are still learned
         assert not np.array_equal(begun.params[name]["relation"], state.params[name]["relation"])
     assert "claim_entity" not in state.params["pro"]
+
+
+def test_the_rule_of_hidden_edges_is_chosen_by_the_graph(places, tmp_path, monkeypatch):
+    changes = {"train.num_steps": 2, "train.pretrain_steps": 1, "evaluate.baselines": False}
+    config = make_config(places, **{"debate.hide": "auto", **changes})
+    monkeypatch.setattr(room, "choose_rule", lambda kg: ("pair", "a test says so"))
+    room.run(config, tmp_path / "auto", "train")
+    assert json.loads((tmp_path / "auto" / "config.json").read_text())["debate"]["hide"] == "pair"
+    assert config.debate.hide == "auto"  # the caller's own stays
 
 
 def test_tables_for_a_claim_that_nobody_reads_are_refused():
