@@ -34,6 +34,10 @@ _ILLEGAL = re.compile(
 # Most links: nothing to decode, no prefix, no section, no double space, a capital at the start.
 _PLAIN = re.compile(r"[A-Z][A-Za-z0-9,()'.\-]*(?: [A-Za-z0-9,()'.\-]+)*")
 _PARENTHESES = re.compile(r"^(.*?)[ _]*(?:\([^()]*\)|（[^（）]*）)$", re.DOTALL)
+# The ids that MediaWiki gave headings until 2017: ".D0.9F" for "П", ".28" for "(". A sign behind a
+# digit is left alone: "Version 1.20" has no space in it.
+_DOT_LETTERS = re.compile(r"(?:\.[89A-F][0-9A-F]){2,}")
+_DOT_SIGNS = re.compile(r"(?<!\d)\.(2[1-9A-CF]|3[A-F]|40|5B|5D|60|7[B-E])(?![0-9A-F])")
 _COMMA = re.compile(r"^(.*?)(?:, |，|، ).*$", re.DOTALL)
 _MAX_BYTES = 255  # of a title in UTF-8
 _WIKI_SUFFIX = re.compile(
@@ -99,7 +103,8 @@ class Titles:
 
     def normalize(self, title: str) -> str:
         """A page's title as links to it come out: spaces, composed letters, a first capital."""
-        title = _SPACES.sub(" ", unicodedata.normalize("NFC", title)).strip()
+        title = _DIRECTION.sub("", unicodedata.normalize("NFC", title))
+        title = _SPACES.sub(" ", title).strip()
         return self._capitalize(title)
 
     def _link(self, raw: str) -> LinkTarget:
@@ -120,7 +125,7 @@ class Titles:
             text = _DIRECTION.sub("", unicodedata.normalize("NFC", text))
         text, _, fragment = text.partition("#")
         text = _SPACES.sub(" ", text).strip()
-        fragment = _SPACES.sub(" ", fragment).strip()
+        fragment = _SPACES.sub(" ", _undo_dots(fragment)).strip()
         for_text = text.startswith(":")  # [[:Category:X]] is a link to the category
         text = text.lstrip(": ")
         number = 0
@@ -185,4 +190,20 @@ def reverse_pipe_trick(label: str, title: str) -> str:
 
 
 def _fold(prefix: str) -> str:
-    return _SPACES.sub(" ", prefix).strip().lower()
+    # The small form of "İ" is an i with a dot above it: "KATEGORİ" is "kategori".
+    return _SPACES.sub(" ", prefix).strip().lower().replace("i\u0307", "i")
+
+
+def _undo_dots(fragment: str) -> str:
+    """A `#section` without the escapes of old ids; what is none stays as it is."""
+    if "." not in fragment:
+        return fragment
+    text = _DOT_LETTERS.sub(_letters, fragment)
+    return _DOT_SIGNS.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def _letters(match: re.Match[str]) -> str:
+    try:
+        return bytes.fromhex(match[0].replace(".", "")).decode()
+    except UnicodeDecodeError:
+        return match[0]
