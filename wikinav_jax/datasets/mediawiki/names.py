@@ -88,8 +88,8 @@ _REDIRECT_WORDS = """
     redirect redirection redireccion redirección redirecionamento weiterleitung rinvia
     doorverwijzing przekieruj patrz tam přesměruj ohjaus uudelleenohjaus omdirigering omdirigera
     viderestilling omdirigér átirányítás redirectare redirecţioneaza redirecționează yönlendirme
-    yönlendi̇rme yönlendir yönlendi̇r перенаправление перенапр перенаправлення виклик пренасочване преусмери
-    преусмјери
+    yönlendi̇rme yönlendir yönlendi̇r перенаправление перенапр перенаправлення виклик пренасочване
+    преусмери преусмјери
     пренасочување перанакіраванне ανακατευθυνση ανακατεύθυνση վերահղում გადამისამართება
     تحويل تغییر_مسیر
     تغییرمسیر רד הפניה अनुप्रेषित पुनर्प्रेषित পুনর্নির্দেশ வழிமாற்று തിരിച്ചുവിടുക దారిమార్పు เปลี่ยนทาง 넘겨주기 転送

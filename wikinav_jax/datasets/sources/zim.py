@@ -121,15 +121,13 @@ class ZimReader:
         def resolve(address: str) -> Link:
             link = resolver.resolve(address)
             if link.reason == "links_of_other_schemes":
-                # Older scrapers wrote the title "Star: Trek" as it is: a page of that name is meant.
+                # Older scrapers wrote the title "Star: Trek" as it is.
                 inside = resolver.resolve(f"./{address}")
                 return inside if self._has(inside.key) else link
-            if self._has(link.key):
-                return link
             bare = link.key.partition("?")[0]
-            if bare != link.key and self._has(bare):
+            if bare != link.key and not self._has(link.key) and self._has(bare):
                 return link._replace(key=bare)
-            if link.key.endswith("/"):
+            if link.key.endswith("/") and not self._has(link.key):
                 return link._replace(key=link.key[:-1] or "/")
             return link
 
