@@ -7,7 +7,7 @@ import pytest
 
 from wikinav_jax.datasets.blocks import MAX_CHARACTERS, split_into_blocks
 from wikinav_jax.datasets.documents import Anchor, Document, Passage, Section
-from wikinav_jax.datasets.sentences import count_words, has_words, sentence_spans
+from wikinav_jax.datasets.sentences import count_words, has_words, sentence_spans, word_spans
 
 
 def sentences(text: str) -> list[str]:
@@ -49,6 +49,19 @@ def test_sentences_of_scripts_without_spaces():
         "这是「第二句。」",
         "完了！",
     ]
+
+
+def test_full_stops_that_need_no_space():
+    assert sentences("यह पहला है।यह दूसरा है।") == ["यह पहला है।", "यह दूसरा है।"]
+    assert sentences("پہلا۔دوسرا۔") == ["پہلا۔", "دوسرا۔"]
+    assert sentences("ما هذا؟هذا كتاب.") == ["ما هذا؟", "هذا كتاب."]
+    assert sentences("នេះទីមួយ។នេះទីពីរ។") == ["នេះទីមួយ។", "នេះទីពីរ។"]
+    assert sentences("値は３．１４です．次の文．") == ["値は３．１４です．", "次の文．"]
+
+
+def test_no_word_starts_with_a_vowel_sign():
+    text = "กกกกกี้ขข"  # the vowel and the tone belong to the fifth letter
+    assert [text[start:end] for start, end in word_spans(text)] == ["กกกกกี้", "ขข"]
 
 
 def test_words_of_any_script():
@@ -96,6 +109,38 @@ def test_a_sentence_of_5000_words():
     assert " ".join(block.text for block in blocks) == text
     assert len(blocks) == 42  # ceil(5000 / 120)
     assert counts == [120] * 41 + [80]
+
+
+@pytest.mark.parametrize(
+    ("clause", "joint", "cuts"),
+    [
+        ("苔は湿った場所に生える小さな植物で", "、", [108, 108, 108, 35]),
+        ("มอสเป็นพืชขนาดเล็กที่ขึ้นในที่ชื้น", " ", [120]),
+    ],
+)
+def test_long_sentences_without_spaces_are_cut_behind_clauses(clause, joint, cuts):
+    text = joint.join([clause] * 20)
+    start = text.index(clause, 6 * len(clause)) + 3
+    passage = Passage(text, (Anchor(start, start + 4, "X"),))
+    blocks = split_into_blocks(document(Section((), (passage,))))
+    assert [count_words(block.text) for block in blocks] == cuts
+    assert all(block.text.rstrip(joint).endswith(clause) for block in blocks)
+    assert all(block.text.startswith(clause) for block in blocks)
+    ((words, target),) = (
+        (block.text[anchor.start : anchor.end], anchor.target)
+        for block in blocks
+        for anchor in block.anchors
+    )
+    assert (words, target) == (text[start : start + 4], "X")
+
+
+def test_a_long_anchor_behind_a_clause():
+    text = "字" * 70 + "，" + "字" * 30 + "一" * 110 + "字" * 60
+    passage = Passage(text, (Anchor(101, 211, "X"),))
+    blocks = split_into_blocks(document(Section((), (passage,))))
+    assert "".join(block.text for block in blocks) == text
+    assert max(count_words(block.text) for block in blocks) <= 120
+    assert [len(block.anchors) for block in blocks].count(1) == 1
 
 
 def test_a_cut_never_falls_inside_an_anchor():

@@ -215,6 +215,18 @@ def test_repeats_are_left_out_with_their_lines(tmp_path):
     note_with(graph, "train.txt:4", "line 2 already", "2 repeats left out")
 
 
+def test_notes_and_errors_show_control_characters(tmp_path, caplog):
+    evil = "a\x1b[31m\tlikes\tb\x9b2J\n"
+    folder = write(tmp_path / "kg", {**BASE, "train.txt": TRAIN + evil, "valid.txt": evil})
+    graph = load(folder)
+    note_with(graph, "a␛[31m | likes | b\ufffd2J is also in")
+    assert evil[:2] in graph.entities[graph.entities.index("a\x1b[31m")]  # the id is as it was
+    with pytest.raises(ValueError, match="a␛\\[31m") as error:
+        load(folder, leaks="refuse")
+    for text in (*graph.notes, caplog.text, str(error.value)):
+        assert not set("\x1b\x9b") & set(text)
+
+
 def test_leaks_are_taken_out_of_train_by_default(tmp_path):
     folder = write(tmp_path / "kg", {**BASE, "test.txt": "c\tknows\ta\nb\tlikes\tc\nb\tknows\tc\n"})
     graph = load(folder)

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wikinav_jax.datasets.documents import Anchor, Document, Passage, Section
-from wikinav_jax.datasets.sentences import count_words, has_words, sentence_spans, word_spans
+from wikinav_jax.datasets.sentences import (
+    count_words,
+    ends_clause,
+    has_words,
+    sentence_spans,
+    word_spans,
+)
 
 # The graph stores anchors as uint16 [E, 2]: no block may be longer than this many characters.
 MAX_CHARACTERS = 65_535
@@ -147,13 +153,25 @@ def _cut(
     total = sum(words for _, _, words in atoms)
     limit = -(-total // -(-total // max_words))
     first, last, count = atoms[0]
+    clause = (0, 0)  # where the last clause ended that is long enough, and its words
     for low, high, words in atoms[1:]:
-        if count + words > limit or high - first >= MAX_CHARACTERS:
-            yield _Piece(passage, first, last, count)
-            first, count = low, 0
+        if count >= limit / 2 and ends_clause(passage.text, last):
+            clause = (last, count)
+        # Once more if what is left of a cut clause is too long with this atom, too.
+        while count and (count + words > limit or high - first >= MAX_CHARACTERS):
+            cut, inside = clause if clause[0] > first else (last, count)
+            yield _Piece(passage, first, cut, inside)
+            first, count = (low, 0) if cut == last else (_start(passage.text, cut), count - inside)
         last = high
         count += words
     yield _Piece(passage, first, last, count)
+
+
+def _start(text: str, position: int) -> int:
+    """The first place from `position` on that is no white space."""
+    while text[position].isspace():
+        position += 1
+    return position
 
 
 def _atoms(

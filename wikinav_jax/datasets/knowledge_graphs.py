@@ -42,6 +42,7 @@ from wikinav_jax.datasets.knowledge_graphs_files import (
 )
 from wikinav_jax.datasets.knowledge_graphs_sources import SOURCES
 from wikinav_jax.graph.triples import SPLITS, KnowledgeGraph, from_triples
+from wikinav_jax.reports.strings import visible
 
 _ARCHIVES = (".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar", ".zip")
 
@@ -95,7 +96,9 @@ def load_knowledge_graph(
                 f"what was downloaded from {SOURCES[name].page} to {folder} is not the release "
                 "that this package knows; give your own copy as data_dir"
             )
-        graph = replace(graph, notes=(*graph.notes, f"{folder} is not the public release"))
+        graph = replace(
+            graph, notes=(*graph.notes, f"{visible(str(folder))} is not the public release")
+        )
     logging.info("%s: %r from %s", name, graph, folder)
     return graph
 
@@ -209,7 +212,7 @@ def _load_folder(name: str, folder: Path, policy: Policy) -> KnowledgeGraph:
         entity_texts=entity_texts,
     )
     unread = [path for path in files.ignored if path.endswith((".txt", ".tsv"))]
-    notes = [f"not read: {', '.join(unread[:8])}"] if unread else []
+    notes = [f"not read: {visible(', '.join(unread[:8]))}"] if unread else []
     return replace(graph, notes=(*graph.notes, *notes))
 
 
@@ -322,7 +325,9 @@ def _load_hetionet(
     known = set(own)
     for triple in (*valid, *test):
         if triple not in known:
-            raise ValueError(f"{' | '.join(triple)} of the {task} split is no edge of edges.tsv")
+            raise ValueError(
+                f"{visible(' | '.join(triple))} of the {task} split is no edge of edges.tsv"
+            )
     held_out = {*valid, *test}
     names, _ = read_names(folder / "nodes.tsv")
     kinds = {e: e.partition("::")[0] for e in names}

@@ -10,6 +10,7 @@ from absl import logging
 from wikinav_jax.common.suggest import did_you_mean
 from wikinav_jax.datasets.knowledge_graphs_files import FolderFiles, TripleFile, read_triples
 from wikinav_jax.graph.triples import KnowledgeGraph, Triple, from_triples
+from wikinav_jax.reports.strings import visible
 
 LEAKS = ("drop_from_train", "refuse", "keep")
 UNSEEN = ("keep", "drop", "refuse")
@@ -93,8 +94,9 @@ def read_graph(
         _check_labelled(read, facts, known, notes)
         if not _has_both(read, notes):
             del labelled[split]
+    notes = [visible(note) for note in notes]  # paths too, and names that are near
     for note in notes:
-        logging.warning("%s: %s", name, note)
+        logging.warning("%s: %s", visible(name), note)
     return from_triples(
         *(splits[split].triples for split in ("train", "valid", "test")),
         valid_labelled=_pair(labelled.get("valid")),
@@ -317,7 +319,8 @@ def _pair(read: TripleFile | None) -> tuple[list[Triple], list[int]] | None:
 
 
 def _shown(triple: Triple) -> str:
-    return " | ".join(part if len(part) <= 40 else f"{part[:37]}..." for part in triple)
+    # Ids may hold anything, also what a terminal acts on.
+    return visible(" | ".join(part if len(part) <= 40 else f"{part[:37]}..." for part in triple))
 
 
 def _count(places: Sequence[int], what: str) -> str:

@@ -10,20 +10,27 @@ _IDEOGRAPHS = (
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _SOUTH_EAST_ASIAN = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+# What never starts a word there: vowels and tones behind or around a letter, and repetition marks.
+_DEPENDENT = (
+    "\u0e30-\u0e3a\u0e45-\u0e4e\u0eb0-\u0ebc\u0ec6-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060"
+    "\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3\u17dd"
+)
 _WORD = re.compile(
-    f"[{_IDEOGRAPHS}]|[{_SOUTH_EAST_ASIAN}]{{1,5}}|[^\\s{_IDEOGRAPHS}{_SOUTH_EAST_ASIAN}]+"
+    f"[{_IDEOGRAPHS}]|[{_SOUTH_EAST_ASIAN}]{{1,5}}[{_DEPENDENT}]*+|[^\\s{_IDEOGRAPHS}{_SOUTH_EAST_ASIAN}]+"
 )
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 
 _SPACELESS = re.compile(f"[{_IDEOGRAPHS}{_SOUTH_EAST_ASIAN}]")
 
 _CLOSERS = "\"'”’»›)\\]}」』】）〕》〉"
-# Terminators that need white space behind them, and full-width ones that need none.
+# Terminators that need white space behind them; and full-width ones and full stops of scripts
+# that have no other use for them, which need none (a full-width dot may stand inside a number).
 # Possessive, and only at the start of a run of dots: a million dots are passed over once.
 _ENDS = ".!?…؟۔։।॥።၊။"
 _BOUNDARY = re.compile(
-    f"(?<![{_ENDS}])[{_ENDS}]++[{_CLOSERS}]*+(?=\\s)|[。！？｡．]++[{_CLOSERS}]*+"
+    f"(?<![{_ENDS}])[{_ENDS}]++[{_CLOSERS}]*+(?=\\s)|(?:[。！？｡؟۔।॥\u1362\u104b\u17d4\u17d5]|．(?!\\d))++[{_CLOSERS}]*+"
 )
+_COMMAS = frozenset("，、；：")
 _TITLES_AND_MONTHS = """
     adj adm al approx apr assoc aug ave bros bzw capt cf corp dec dept dr ed eds eg esp est etc etw
     evtl feb fl ft ggf gov hon hr ie inc jan jr jul lat lt ltd maj messrs mlle mme mr mrs ms mt mts
@@ -57,6 +64,17 @@ def has_words(text: str) -> bool:
 def is_spaceless(character: str) -> bool:
     """Whether words of this character's script stand without spaces between them."""
     return character > "\u0dff" and _SPACELESS.match(character) is not None
+
+
+def ends_clause(text: str, end: int) -> bool:
+    """Whether a sentence of a script without spaces may well be cut at `end`.
+
+    That is behind a comma of its own, or at white space, which stands for one in Thai and Lao.
+    """
+    behind = text[end : end + 1]
+    if text[end - 1] in _COMMAS:
+        return True
+    return behind.isspace() and is_spaceless(text[end - 1])
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

@@ -36,9 +36,10 @@ ENGLISH = Titles(SiteInfo(database="enwiki", namespaces={"": 0, "Talk": 1, "File
         ("Stó:lō", "Stó:lō", ""),
         ("B.C._Queen#Club", "B.C. Queen", "Club"),
         ("#Club_house", "", "Club house"),
-        ("Moss#.D0.9C.D0.BE.D1.85 2", "Moss", "Мох 2"),
-        ("Moss#Version 1.20.C3", "Moss", "Version 1.20.C3"),
-        ("Moss#.C3.28", "Moss", ".C3.28"),
+        ("Мох#.D0.9F.D1.83.D1.82.D1.8C_.28.D0.B0.29", "Мох", "Путь (а)"),
+        ("Moss#%D0%9F.22x.22", "Moss", 'П"x"'),
+        ("Moss#Version_1.20", "Moss", "Version 1.20"),
+        ("Moss#v.D0x", "Moss", "v.D0x"),
         ("w:en:moss", "Moss", ""),
         ("en:moss", "Moss", ""),
         ("/sub", "/sub", ""),
@@ -86,6 +87,16 @@ def test_first_letters_of_other_wikis():
     assert Titles(SiteInfo(first_letter=False)).link("moss").title == "moss"
     assert Titles(SiteInfo(language="tr")).link("istanbul").title == "İstanbul"
     assert Titles(SiteInfo(language="ka")).link("ხავსი").title == "ხავსი"
+
+
+def test_marks_of_direction_are_no_part_of_a_title():
+    assert ENGLISH.normalize("\u200fmoss\u3000 bed\u200e") == "Moss bed"
+
+
+def test_a_turkish_prefix_in_capitals():
+    titles = Titles(SiteInfo(language="tr", namespaces={"Kategori": 14, "Vikipedi": 4}))
+    assert titles.link("KATEGORİ:Yosun").kind is LinkKind.CATEGORY
+    assert titles.namespace("VİKİPEDİ:Yosun") == 4
 
 
 def test_local_names_win_over_general_ones():

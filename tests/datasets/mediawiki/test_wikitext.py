@@ -162,6 +162,17 @@ def test_link_trails_follow_the_language():
     assert anchors("[[дом]]а и", site=russian) == [("дома", "Дом", "")]
     assert anchors("[[猫]]です", site=SiteInfo(language="ja")) == [("猫", "猫", "")]
 
+    georgian = SiteInfo(language="ka")
+    assert anchors("[[ხავსი]]ს ფერი", site=georgian) == [("ხავსის", "ხავსი", "")]
+    assert anchors("[[काई]]याँ हैं।", site=SiteInfo(language="hi")) == [("काईयाँ", "काई", "")]
+    assert anchors("[[苔]]moss", site=SiteInfo(language="zh")) == [("苔", "苔", "")]
+
+
+def test_switches_of_every_script():
+    switches = "__NOTOC__ __notoc__ __БЕЗ_ОГЛ__ __目次非表示__ __لا_تحرير_للقسم__ __विषयसूची_हीन__"
+    assert passages(f"a {switches} b") == ["a b"]
+    assert passages("__init__ and __new_name__") == ["__init__ and __new_name__"]
+
 
 def test_reverse_pipe_trick():
     assert anchors("[[|Foo]]", title="Bar (band)") == [("Foo", "Foo (band)", "")]
@@ -172,6 +183,12 @@ def test_variants_of_a_language():
     chinese = SiteInfo(language="zh", database="zhwiki")
     source = "-{zh-hans:计算机; zh-hant:電腦;}- -{T|zh:题}--{原}-"
     assert passages(source, site=chinese) == ["计算机 原"]
+    assert passages("-{Alien: Covenant}- -{http://e.org}-", site=chinese) == [
+        "Alien: Covenant http://e.org"
+    ]
+    assert passages("-{苔 => zh-hant:藓; zh-cn:苔}-", site=chinese) == ["藓"]
+    assert passages("-{zh-cn:R&amp;B;zh-tw:節奏}-", site=chinese) == ["R&B"]
+    assert anchors("-{zh-hans:[[苔藓]];zh-hant:[[苔蘚]]}-", site=chinese) == [("苔藓", "苔藓", "")]
 
 
 def test_sections_lists_and_paragraphs():

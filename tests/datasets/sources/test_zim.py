@@ -108,6 +108,24 @@ def test_a_wiki(wiki, tmp_path):
     assert graph.meta["statistics"]["dropped"]["links_to_themselves"] == 1  # Blossom is Flower
 
 
+def test_addresses_with_a_colon_or_a_query(tmp_path):
+    pages = [
+        ("Мох", "Мох", wiki_page("Мох", "<p>Видел <a href='Star:_Trek'>звезду</a>, <a "
+            "href='./%D0%9A%D0%B0%D0%BC%D0%B5%D0%BD%D1%8C?oldid=3#Виды'>вид</a>, "
+            "<a href='Что%3F'>что</a>, <a href='mailto:a@b.org'>почта</a>.</p>")),
+        ("Star:_Trek", "Star: Trek", wiki_page("Star: Trek", "<p>Far.</p>")),
+        ("Камень", "Камень", wiki_page("Камень", "<p>К.</p><h2 id='Виды'>Виды</h2><p>Два.</p>")),
+        ("Что?", "Что?", wiki_page("Что?", "<p>Кто.</p>")),
+    ]  # fmt: skip
+    graph = built(archive(tmp_path / "a.zim", pages), tmp_path)
+    assert edges(graph) == [
+        ("Мох", "звезду", "Star: Trek", ""),
+        ("Мох", "вид", "Камень", "Виды"),
+        ("Мох", "что", "Что?", ""),
+    ]
+    assert graph.meta["zim"]["counts"]["links_of_other_schemes"] == 1
+
+
 def test_an_archived_site(tmp_path):
     pages = [
         ("e.org/", "Home", "<h1>Home</h1><p>To <a href='blog/one%3Fid=1'>one</a>"),

@@ -15,7 +15,7 @@ from wikinav_jax.datasets.mediawiki.characters import (
     decode_references,
     shield,
 )
-from wikinav_jax.datasets.mediawiki.names import ASCII_TRAILS
+from wikinav_jax.datasets.mediawiki.names import ASCII_TRAILS, DEVANAGARI_TRAILS
 from wikinav_jax.datasets.mediawiki.titles import (
     LinkKind,
     Titles,
@@ -230,12 +230,18 @@ def _trail_pattern(language: str) -> re.Pattern[str]:
     base = language.partition("-")[0]
     if base in ASCII_TRAILS:
         return re.compile("[a-z]+")
+    if base == "zh":
+        return re.compile("(?!)")  # none at all
     if base == "he":
         return re.compile("[a-zא-ת]+")
     if base in ("ar", "arz"):
         return re.compile("[a-zء-ي]+")
     if base in ("fa", "azb", "glk", "mzn", "ckb"):
         return re.compile("[ء-یپچژگکآئ\u200c]+")
+    if base in DEVANAGARI_TRAILS:
+        return re.compile("[a-z\u0900-\u0963\u0966-\u097f\ua8e0-\ua8ff]+")
+    if base == "ka":
+        return re.compile("[a-zა-ჰ“»]+")
     if base == "ca":
         return re.compile(r"(?:[a-zàèéíòóúç·ïü]|'(?!'))+")
     return re.compile(f"[{_SMALL_LETTERS}]+")

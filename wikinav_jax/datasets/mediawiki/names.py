@@ -88,19 +88,23 @@ _REDIRECT_WORDS = """
     redirect redirection redireccion redirección redirecionamento weiterleitung rinvia
     doorverwijzing przekieruj patrz tam přesměruj ohjaus uudelleenohjaus omdirigering omdirigera
     viderestilling omdirigér átirányítás redirectare redirecţioneaza redirecționează yönlendirme
-    yönlendi̇rme перенаправление перенапр перенаправлення виклик пренасочване преусмери преусмјери
+    yönlendi̇rme yönlendir yönlendi̇r перенаправление перенапр перенаправлення виклик пренасочване
+    преусмери преусмјери
     пренасочување перанакіраванне ανακατευθυνση ανακατεύθυνση վերահղում გადამისამართება
     تحويل تغییر_مسیر
     تغییرمسیر רד הפניה अनुप्रेषित पुनर्प्रेषित পুনর্নির্দেশ வழிமாற்று തിരിച്ചുവിടുക దారిమార్పు เปลี่ยนทาง 넘겨주기 転送
-    リダイレクト 重定向 đổi birzuzendu redirecció alih lencong tilvísun preusmeritev
+    リダイレクト 重定向 重新導向 đổi preusmeri айдау رجوع_مکرر
+    birzuzendu redirecció alih lencong tilvísun preusmeritev
     peradresavimas suunamine
     pāradresācija alidirektu
 """
 REDIRECT_WORDS = frozenset(word.casefold() for word in _REDIRECT_WORDS.split())
 
-_ASCII = "en simple sco zh ja ko th km lo my wuu yue gan lzh id ms jv su"
+_ASCII = "en simple sco ja ko th km lo my wuu yue gan lzh id ms jv su"
 # Languages whose link trails are MediaWiki's default, a-z.
 ASCII_TRAILS = frozenset(_ASCII.split())
+# Languages whose trails are Devanagari, vowel signs and all.
+DEVANAGARI_TRAILS = frozenset(("hi", "sa", "mai", "bh", "bho", "mag", "awa"))
 # Languages with dotted and dotless i.
 DOTTED_I = frozenset(("tr", "az", "kaa", "gag"))
 # Languages written in several scripts, with -{ }- around what differs.

@@ -19,7 +19,7 @@ from wikinav_jax.datasets.mediawiki.wikitext import WikitextParser
 # What a page may break a parser with. An OSError is the build's matter: a full disk, a lost drive.
 PAGE_ERRORS = (ValueError, ArithmeticError, LookupError, TypeError, RecursionError, SyntaxError)
 
-_REDIRECT = re.compile(r"\s*#\s*([^\[\n:]{1,40}?)\s*:?\s*\[\[([^\[\]|\n]+)")
+_REDIRECT = re.compile(r"\s*[#＃]\s*([^\[\n:]{1,40}?)\s*:?\s*\[\[([^\[\]|\n]+)")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,9 @@ _BLANK_AFTER = re.compile(r"[ \t]*\n")
 _TABLE_EDGE = re.compile(rf"^[ \t:{DROPPED}]*(?:(\{{\|)|(\|\}}))", re.MULTILINE)
 _HTML_TABLE_EDGE = re.compile(r"<(?:(table)\b[^<>]*|(/table)\s*)>", re.IGNORECASE)
 _VARIANT = re.compile(r"-\{([^{}]*)\}-")
+# "zh-hans:", "sr-el:"; "text => zh-hant:". Another colon is text: -{Alien: Covenant}-.
+_NAMED_VARIANT = re.compile(r"\s*(?:[^;:]*=>\s*)?[a-z]{2,3}(?:-[a-z]+)*\s*:(?!//)")
+_NEXT_VARIANT = re.compile(rf";(?={_NAMED_VARIANT.pattern}|\s*$)")
 
 
 def drop_templates(source: str, title: str) -> str:
@@ -187,9 +190,7 @@ def _variant(match: re.Match[str]) -> str:
     if pipe and set(flags.strip()) & set("THD-"):
         return ""  # a rule for the page or its title, without text
     content = rest if pipe else match[1]
-    if ":" not in content or "[[" in content.partition(":")[0]:
+    named = _NAMED_VARIANT.match(content)
+    if named is None:
         return content
-    first = content.split(";")[0]
-    if "=>" in first:
-        first = first.partition("=>")[2]
-    return first.partition(":")[2] if ":" in first else first
+    return _NEXT_VARIANT.split(content[named.end() :], maxsplit=1)[0].strip()

@@ -27,8 +27,6 @@ from wikinav_jax.datasets.mediawiki.names import (
 )
 
 _SPACES = re.compile(r"[ _\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\t\n\r]+")
-# Sections as old addresses write them, `.D0.9F` for the bytes of П. ASCII stays: `Version 1.20`.
-_DOTTED = re.compile(r"(?:\.[C-F][0-9A-F](?:\.[89AB][0-9A-F])+)+")
 _DIRECTION = re.compile("[\u200e\u200f\u202a-\u202e]")
 _ILLEGAL = re.compile(
     r"[\x00-\x1f\x7f<>\[\]{}|\ufffd]|%[0-9A-Fa-f]{2}|&(?:[A-Za-z0-9\x80-\xff]+|#\d+|#x[0-9A-Fa-f]+);"
@@ -36,6 +34,10 @@ _ILLEGAL = re.compile(
 # Most links: nothing to decode, no prefix, no section, no double space, a capital at the start.
 _PLAIN = re.compile(r"[A-Z][A-Za-z0-9,()'.\-]*(?: [A-Za-z0-9,()'.\-]+)*")
 _PARENTHESES = re.compile(r"^(.*?)[ _]*(?:\([^()]*\)|（[^（）]*）)$", re.DOTALL)
+# The ids that MediaWiki gave headings until 2017: ".D0.9F" for "П", ".28" for "(". A sign behind a
+# digit is left alone: "Version 1.20" has no space in it.
+_DOT_LETTERS = re.compile(r"(?:\.[89A-F][0-9A-F]){2,}")
+_DOT_SIGNS = re.compile(r"(?<!\d)\.(2[1-9A-CF]|3[A-F]|40|5B|5D|60|7[B-E])(?![0-9A-F])")
 _COMMA = re.compile(r"^(.*?)(?:, |，|، ).*$", re.DOTALL)
 _MAX_BYTES = 255  # of a title in UTF-8
 _WIKI_SUFFIX = re.compile(
@@ -101,7 +103,8 @@ class Titles:
 
     def normalize(self, title: str) -> str:
         """A page's title as links to it come out: spaces, composed letters, a first capital."""
-        title = _SPACES.sub(" ", unicodedata.normalize("NFC", title)).strip()
+        title = _DIRECTION.sub("", unicodedata.normalize("NFC", title))
+        title = _SPACES.sub(" ", title).strip()
         return self._capitalize(title)
 
     def _link(self, raw: str) -> LinkTarget:
@@ -122,7 +125,7 @@ class Titles:
             text = _DIRECTION.sub("", unicodedata.normalize("NFC", text))
         text, _, fragment = text.partition("#")
         text = _SPACES.sub(" ", text).strip()
-        fragment = _DOTTED.sub(_undotted, _SPACES.sub(" ", fragment).strip())
+        fragment = _SPACES.sub(" ", _undo_dots(fragment)).strip()
         for_text = text.startswith(":")  # [[:Category:X]] is a link to the category
         text = text.lstrip(": ")
         number = 0
@@ -186,13 +189,21 @@ def reverse_pipe_trick(label: str, title: str) -> str:
     return label + title[comma:] if comma > 0 else label
 
 
-def _undotted(match: re.Match[str]) -> str:
-    """The letters of a dotted escape; what is no UTF-8 stays as it is."""
+def _fold(prefix: str) -> str:
+    # The small form of "İ" is an i with a dot above it: "KATEGORİ" is "kategori".
+    return _SPACES.sub(" ", prefix).strip().lower().replace("i\u0307", "i")
+
+
+def _undo_dots(fragment: str) -> str:
+    """A `#section` without the escapes of old ids; what is none stays as it is."""
+    if "." not in fragment:
+        return fragment
+    text = _DOT_LETTERS.sub(_letters, fragment)
+    return _DOT_SIGNS.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def _letters(match: re.Match[str]) -> str:
     try:
-        return bytes.fromhex(match[0].replace(".", "")).decode("utf-8")
+        return bytes.fromhex(match[0].replace(".", "")).decode()
     except UnicodeDecodeError:
         return match[0]
-
-
-def _fold(prefix: str) -> str:
-    return _SPACES.sub(" ", prefix).strip().lower()

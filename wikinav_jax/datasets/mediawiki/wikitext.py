@@ -35,7 +35,8 @@ _LINK = re.compile(f"{LINK_START}(\\d+){LINK_LABEL}([^{LINK_END}]*){LINK_END}")
 _MARKS = re.compile(f"[{LINK_START}-{NOTHING}]")
 _LINK_OPENING = re.compile(f"{LINK_START}\\d+{LINK_LABEL}|{LINK_END}")
 _QUOTES = re.compile("('{2,})")
-_SWITCH = re.compile(r"__[^\W\d_]+(?:_[^\W\d_]+)*__")
+_SWITCH = re.compile(r"__([^\s\d_=\[\]<>|{}]+(?:_[^\s\d_=\[\]<>|{}]+)*)__")
+_SMALL_SWITCHES = frozenset(("toc", "notoc", "forcetoc", "noeditsection", "nogallery", "noindex"))
 _LIST = re.compile(r"[*#:;]+")
 _TABLE_START = re.compile(r"[ \t:]*\{\|")
 _TABLE_ROW = re.compile(r"[ \t:]*(\{\||\|[-+}]?|!)")
@@ -205,7 +206,7 @@ class _LineReader:
     def _passage(self, raw: str) -> Passage | None:
         """The text of a passage without marks, its links as anchors; None if nothing is left."""
         if "__" in raw:
-            raw = _SWITCH.sub(lambda match: "" if match[0].isupper() else match[0], raw)
+            raw = _SWITCH.sub(_switch, raw)
         raw = drop_invisible(decode_references(raw))
         raw = " ".join(raw.split())
         if DROPPED in raw:
@@ -231,6 +232,13 @@ class _LineReader:
         texts.append(parts[-1])
         text = "".join(texts)
         return Passage(text, tuple(anchors)) if text and not text.isspace() else None
+
+
+def _switch(match: re.Match[str]) -> str:
+    """Drops __NOTOC__ and its like: capitals, or a script that has none (__目次非表示__)."""
+    word = match[1]
+    is_switch = word == word.upper() or word in _SMALL_SWITCHES
+    return "" if is_switch and any(map(str.isalpha, word)) else match[0]
 
 
 def _tidy(raw: str) -> str:

@@ -19,7 +19,7 @@ from wikinav_jax.datasets.mediawiki.pool import ChunkSource, parse_chunks
 from wikinav_jax.datasets.mediawiki.spill import Spill
 from wikinav_jax.datasets.sources.source import Source, SourceOptions
 
-PARSER_VERSION = 3  # raise it when the same page gives other text or links
+PARSER_VERSION = 4  # raise it when the same page gives other text or links
 
 
 class CorpusBuild:

@@ -120,7 +120,14 @@ class ZimReader:
 
         def resolve(address: str) -> Link:
             link = resolver.resolve(address)
-            if link.key.endswith("/") and not self._archive.has_entry_by_path(link.key):
+            if link.reason == "links_of_other_schemes":
+                # Older scrapers wrote the title "Star: Trek" as it is.
+                inside = resolver.resolve(f"./{address}")
+                return inside if self._has(inside.key) else link
+            bare = link.key.partition("?")[0]
+            if bare != link.key and not self._has(link.key) and self._has(bare):
+                return link._replace(key=bare)
+            if link.key.endswith("/") and not self._has(link.key):
                 return link._replace(key=link.key[:-1] or "/")
             return link
 
@@ -149,6 +156,9 @@ class ZimReader:
             page.fragments,
             counts=counts,
         )
+
+    def _has(self, path: str) -> bool:
+        return bool(path) and self._archive.has_entry_by_path(path)
 
     def name_of(self, content: Any) -> str:
         """An entry's path, if that can be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from wikinav_jax.datasets.mediawiki.remote import INSTALL, is_remote
 from wikinav_jax.datasets.mediawiki.summary import summary
 from wikinav_jax.datasets.sources.command import OVERVIEW, is_free
 from wikinav_jax.datasets.sources.overview import write_overview
+from wikinav_jax.datasets.tfds.leftovers import swept
 from wikinav_jax.datasets.tfds.mediawiki_graph import build_graph_of_pages
 from wikinav_jax.datasets.tfds.mediawiki_pages import MediawikiPagesBuilder
 
@@ -138,7 +140,9 @@ def prepare(builder: MediawikiPagesBuilder, runner: str, flags: Sequence[str]) -
         raise ImportError(f"Apache Beam is not installed ({error}): {INSTALL}") from error
     # Without flags of its own Beam would read those of this program.
     config = tfds.download.DownloadConfig(beam_options=PipelineOptions(flags))
-    builder.download_and_prepare(download_config=config)
+    folder = str(builder.data_dir)
+    with contextlib.nullcontext() if is_remote(folder) else swept(Path(folder)):
+        builder.download_and_prepare(download_config=config)
 
 
 def here(builder: MediawikiPagesBuilder, cache_dir: Path) -> Any:
