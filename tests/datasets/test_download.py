@@ -273,7 +273,9 @@ def test_truncated_archives(kind: str, tmp_path: Path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"<html>Not found</html>", gzip.compress(b"no tar", mtime=0)])
+@pytest.mark.parametrize(
+    "content", [b"", b"<html>Not found</html>", gzip.compress(b"no tar", mtime=0)]
+)
 def test_no_archive(content: bytes, tmp_path: Path):
     (tmp_path / "data.tar.gz").write_bytes(content)
     with pytest.raises(ValueError, match="truncated or no archive"):

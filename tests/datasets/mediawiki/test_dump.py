@@ -188,13 +188,20 @@ def test_a_page_without_an_end_is_told(tmp_path):
     assert reader.broken_pages == [("Open", "no </page>"), ("", "</page> without <page>")]
 
 
+# With the time of day in it, the test would have another name in each process.
+GZIPPED = gzip.compress(XML.encode(), mtime=0)
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"", "holds no data"),
         (bz2.compress(b""), "14 bytes.* holds no data"),
         (bz2.compress(XML.encode())[:200], "cut off after 200 bytes.* Nothing of it can be read"),
-        (gzip.compress(XML.encode(), mtime=0)[:12], "cut off after 12 bytes.* Nothing of it can be read"),
+        (
+            gzip.compress(XML.encode(), mtime=0)[:12],
+            "cut off after 12 bytes.* Nothing of it can be read",
+        ),
         (b"<html><body>Not found</body></html>", "no <mediawiki> element at its start, which"),
         (b"7z\xbc\xaf'\x1c rest", "is cut off or damaged"),
         (b"PK\x03\x04 rest", "is a zip archive"),
