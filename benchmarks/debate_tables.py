@@ -4,7 +4,8 @@
         --seeds=0 --workdir=runs/debates --data_dir=DIR
 
 A line for each variant of configs/r2d2.py, its silenced agents, its stack, and once for each
-baseline, which variants share. Writes GRAPH.md and GRAPH.json into the workdir. Every run has a
+baseline, which variants share. With several seeds, `--later_override` spares the later ones what
+the first has shown, as in --later_override='evaluate.embeddings=()'. Writes GRAPH.md and GRAPH.json into the workdir. Every run has a
 folder there; finished ones are not run again and unfinished ones resume.
 """
 
@@ -38,13 +39,16 @@ PUBLISHED = {
 
 def command_of(variant: str, seed: int, folder: Path, args: argparse.Namespace) -> list[str]:
     """The command line of a run of `wikinav_jax.main`."""
+    overrides = list(args.override)
+    if seed != int(args.seeds.split(",")[0]):
+        overrides += args.later_override
     return [
         "wikinav_jax.main",
         f"--config={args.config}:{args.graph}+{variant}",
         f"--workdir={folder}",
         f"--config.data_dir={args.data_dir}",
         f"--config.seed={seed}",
-        *(f"--config.{override}" for override in args.override),
+        *(f"--config.{override}" for override in overrides),
     ]
 
 
@@ -122,6 +126,9 @@ def main(argv: Sequence[str] | None = None) -> str:
     parser.add_argument("--data_dir", default="", help="where the graph is; empty: download")
     parser.add_argument("--config", default="configs/r2d2.py", help="what is varied")
     parser.add_argument("--override", action="append", default=[], help="a.b=c for every run")
+    parser.add_argument(
+        "--later_override", action="append", default=[], help="likewise, for all seeds but the first"
+    )
     args = parser.parse_args(argv)
     variants = args.variants.split(",")
     for variant in variants:  # a wrong name fails before the first run

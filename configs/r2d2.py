@@ -67,6 +67,8 @@ def _fb15k237(config: ConfigDict) -> None:
 
 
 def _hetionet(config: ConfigDict) -> None:
+    config.train.relations = ("CtD",)  # few of the edges: of all, the judge would learn the others
+    config.train.num_steps = 2_000
     config.completion.enabled = True
     config.completion.max_queries = 0
     config.walker.enabled = True
@@ -91,6 +93,7 @@ def _codex_s(config: ConfigDict) -> None:
 def _dag(config: ConfigDict) -> None:
     _hetionet(config)
     config.dataset.options.task = "dag"
+    config.train.relations = ("DaG",)
 
 
 def _small(config: ConfigDict) -> None:

@@ -86,6 +86,12 @@ def test_seeds_are_averaged_and_finished_runs_are_read(started, tmp_path: Path):
     assert "seeds 0, 1" in text
 
 
+def test_later_seeds_are_spared_what_the_first_has_shown(started, tmp_path: Path):
+    make_table(tmp_path, "--seeds=1,0", "--later_override=evaluate.stack=False")
+    asked = [("--config.evaluate.stack=False" in command) for command in started]
+    assert asked == [False, False, True, True]  # seed 1 comes first
+
+
 def test_other_settings_in_a_folder_are_refused(started, tmp_path: Path):
     make_table(tmp_path)
     with pytest.raises(ValueError, match="holds a run with other settings"):

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from tests.debate.graphs import make_graph, tiny_config
+from wikinav_jax.common.config import ConfigError
 from wikinav_jax.debate.config import RELEASED_CODE, apply_compat, check_config, default_config
-from wikinav_jax.debate.data import QuerySampler, labelled_split
+from wikinav_jax.debate.data import QuerySampler, labelled_split, training_facts
 from wikinav_jax.debate.evaluate import debate_claims
 from wikinav_jax.debate.room import JUDGES, Room
 from wikinav_jax.debate.train import AGENT, JUDGE, PRETRAIN, make_train_step, phase_of
 from wikinav_jax.debate.types import AGENTS
+from wikinav_jax.graph.triples import from_triples
 from wikinav_jax.training.mesh import make_mesh, shard_batch
 from wikinav_jax.training.step import jit_step
 
@@ -115,6 +117,22 @@ def test_batches_are_functions_of_seed_shard_and_step():
     ):
         if weight:
             assert ((s, p, o) in facts) == (label == 1)
+
+
+def test_training_can_debate_the_facts_of_some_relations_only():
+    sampler = QuerySampler(KG, queries_per_shard=32, seed=3, relations=("citizen of", "knows"))
+    drawn = set(sampler.batch_at(0, range(4)).queries.relation.ravel().tolist())
+    assert {KG.relations[number] for number in drawn} == {"citizen of", "knows"}
+    np.testing.assert_array_equal(training_facts(KG), KG.train)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("citizen off", "Did you mean 'citizen of'"), ("unused", "no training")]
+)
+def test_a_relation_without_training_facts_is_refused(name: str, message: str):
+    kg = from_triples([("a", "citizen of", "b")], [("a", "unused", "b")])
+    with pytest.raises(ConfigError, match=message):
+        training_facts(kg, (name,))
 
 
 def test_made_negatives_of_evaluation_are_no_known_facts():

@@ -86,6 +86,7 @@ def default_config() -> ConfigDict:
     config.train.num_steps = 6_000  # updates, pretraining and both phases counted
     config.train.pretrain_steps = 500  # of the judge on random walks, first
     config.train.phase_steps = 100  # then judge and agents by turns of so many steps
+    config.train.relations = ()  # whose facts are debated in training, ids or names; (): all
     config.train.num_shards = 4  # of a batch; a multiple of the number of devices
     config.train.queries_per_shard = 128  # half of them negatives; even
     config.train.rollouts = 1  # debates of a query; new queries teach more than new debates

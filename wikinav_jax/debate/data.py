@@ -5,12 +5,13 @@ Axes: S shards, Q queries of a shard, n triples.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from wikinav_jax.common.config import ConfigError
 from wikinav_jax.debate.negatives import PlausibleNegatives
 from wikinav_jax.debate.types import LabelledQueries, Queries
 from wikinav_jax.graph.triples import KnowledgeGraph
@@ -55,6 +56,29 @@ def labelled_split(kg: KnowledgeGraph, split: str, *, seed: int, limit: int = 0)
     )
 
 
+def training_facts(kg: KnowledgeGraph, relations: Sequence[str] = ()) -> np.ndarray:
+    """The training facts that are debated: those of some relations, by id or name; () is all.
+
+    All facts stay edges to walk along. Returns int32 [n, 3]. ConfigError for a relation that is
+    unknown or has no training fact.
+    """
+    facts = np.asarray(kg.train, np.int32)
+    if not relations:
+        return facts
+    numbers = []
+    for name in relations:
+        try:
+            numbers.append(kg.find_relation(name))
+        except KeyError as error:
+            raise ConfigError(f"config.train.relations: {error.args[0]}") from error
+        if not (facts[:, 1] == numbers[-1]).any():
+            raise ConfigError(
+                f"config.train.relations: {name!r} has no training fact in {kg.name}; name another "
+                "relation, or none to debate the facts of all"
+            )
+    return facts[np.isin(facts[:, 1], numbers)]
+
+
 def as_queries(triples: np.ndarray) -> Queries:
     """Triples int [n, 3] by column."""
     subject, relation, obj = np.asarray(triples, np.int32).T
@@ -71,10 +95,11 @@ class QuerySampler:
         queries_per_shard: int,
         seed: int,
         negative_side: str = "object",
+        relations: Sequence[str] = (),
     ) -> None:
         if queries_per_shard % 2:
             raise ValueError(f"queries_per_shard={queries_per_shard} must be even")
-        self._facts = np.asarray(kg.train, np.int32)
+        self._facts = training_facts(kg, relations)
         self._half = queries_per_shard // 2
         self._seed = seed
         self._negatives = PlausibleNegatives(kg, negative_side)

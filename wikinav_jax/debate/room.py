@@ -102,6 +102,7 @@ class Room:
             queries_per_shard=train.queries_per_shard,
             seed=config.seed,
             negative_side=train.negative_side,
+            relations=train.relations,
         )
         self.optimizers = self._make_optimizers()
         self.optimizer = alternating(self.optimizers)

@@ -22,7 +22,7 @@ from wikinav_jax.common.progress import progress
 from wikinav_jax.debate.agents import Agent
 from wikinav_jax.debate.arguments import Rules, play, repeat
 from wikinav_jax.debate.completion import CompletionTask
-from wikinav_jax.debate.data import as_queries
+from wikinav_jax.debate.data import as_queries, training_facts
 from wikinav_jax.debate.evaluate import spread
 from wikinav_jax.debate.losses import reinforce_loss
 from wikinav_jax.debate.optimizers import AlternatingState, alternating
@@ -54,7 +54,8 @@ class Walker:
         adam = make_optimizer("adam", rate, clip_norm=config.train.clip_norm)
         self.optimizer = alternating({WALKER: adam})
         # Both directions, so that it can also be asked for subjects.
-        self._facts = room.kg.with_inverses(room.kg.train)
+        facts = training_facts(room.kg, config.train.relations)
+        self._facts = room.kg.with_inverses(facts)
 
     def rules(self, policy: str) -> Rules:
         """One walk; only the query's own edge is hidden, for other answers lead to the answer."""
