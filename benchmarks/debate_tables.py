@@ -5,8 +5,9 @@
 
 A line for each variant of configs/r2d2.py, its silenced agents, its stack, and once for each
 baseline, which variants share. With several seeds, `--later_override` spares the later ones what
-the first has shown, as in --later_override='evaluate.embeddings=()'. Writes GRAPH.md and GRAPH.json into the workdir. Every run has a
-folder there; finished ones are not run again and unfinished ones resume.
+the first has shown, as in --later_override='evaluate.embeddings=()'. Writes GRAPH.md and GRAPH.json
+into the workdir. Every run has a folder there; finished ones are not run again and unfinished ones
+resume.
 """
 
 from __future__ import annotations
@@ -127,7 +128,10 @@ def main(argv: Sequence[str] | None = None) -> str:
     parser.add_argument("--config", default="configs/r2d2.py", help="what is varied")
     parser.add_argument("--override", action="append", default=[], help="a.b=c for every run")
     parser.add_argument(
-        "--later_override", action="append", default=[], help="likewise, for all seeds but the first"
+        "--later_override",
+        action="append",
+        default=[],
+        help="likewise, of later seeds",
     )
     args = parser.parse_args(argv)
     variants = args.variants.split(",")

@@ -8,6 +8,7 @@ Hardware:  2 CPU cores, 8 GB of memory; a step of fb15k237 holds 512 debates of 
 Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing, NAME+VARIANT+VARIANT two:
 
   fb15k237       FB15k-237 with the labelled files that R2D2's authors published
+  fb15k237_completion  of it, what is asked of people: profession, nationality, religion, ethnicity
   wn18rr         WN18RR, likewise
   codex_s        CoDEx-S with its hard negatives, verified by people
   hetionet_ctd   a part of Hetionet; which compound treats which disease
@@ -34,6 +35,7 @@ from collections.abc import Callable
 
 from ml_collections import ConfigDict
 
+from wikinav_jax.datasets.knowledge_graphs_tasks import ASKED_OF_PEOPLE
 from wikinav_jax.debate.config import default_config
 
 
@@ -47,7 +49,7 @@ def get_config(argument: str = "fb15k237") -> ConfigDict:
         if variant not in VARIANTS:
             raise ValueError(f"variant {variant!r} is not one of {', '.join(VARIANTS)}")
     config = default_config()
-    config.dataset.name = graph.removesuffix("_ctd").removesuffix("_dag")
+    config.dataset.name = graph
     GRAPHS[graph](config)
     for variant in variants:
         VARIANTS[variant](config)
@@ -66,12 +68,23 @@ def _fb15k237(config: ConfigDict) -> None:
     config.walker.enabled = True
 
 
+def _fb15k237_completion(config: ConfigDict) -> None:
+    _fb15k237(config)
+    config.dataset.name = "fb15k237"
+    config.dataset.options.task = "completion"
+    config.train.relations = ASKED_OF_PEOPLE
+    config.train.num_steps = 3_000
+
+
 def _hetionet(config: ConfigDict) -> None:
+    config.dataset.name = "hetionet"
     config.train.relations = ("CtD",)  # few of the edges: of all, the judge would learn the others
     config.train.num_steps = 2_000
     config.completion.enabled = True
     config.completion.max_queries = 0
     config.walker.enabled = True
+    config.evaluate.embeddings = ("transe", "distmult", "complex")
+    config.embedding.epochs = 5  # 766,000 edges, of which one relation is asked
 
 
 def _folder(config: ConfigDict) -> None:
@@ -124,6 +137,7 @@ def _released_code(config: ConfigDict) -> None:
 
 GRAPHS: dict[str, Callable[[ConfigDict], None]] = {
     "fb15k237": _fb15k237,
+    "fb15k237_completion": _fb15k237_completion,
     "wn18rr": _wn18rr,
     "codex_s": _codex_s,
     "codex_m": _large,

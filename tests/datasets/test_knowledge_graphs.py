@@ -428,43 +428,6 @@ def test_countries_have_three_subsets(tmp_path):
         )
 
 
-def hetionet(folder: Path) -> Path:
-    treats = [f"Compound::{i}\tCtD\tDisease::{i % 3}" for i in range(6)]
-    genes = [f"Disease::{i % 3}\tDaG\tGene::{i}" for i in range(30)]
-    return write(
-        folder / "hetionet",
-        {
-            "edges.tsv": "\n".join([*treats, *genes]),
-            "nodes.tsv": "Compound::0\taspirin\tCompound\n",
-            "metaedges.tsv": "metaedge\tabbreviation\nCompound - treats - Disease\tCtD\n"
-            "Disease - associates - Gene\tDaG\n",
-            "ctd_train.txt": "\n".join(treats[:4]),
-            "ctd_valid.txt": treats[4],
-            "ctd_test.txt": treats[5],
-        },
-    )
-
-
-def test_hetionet_holds_out_one_relation(tmp_path):
-    folder = hetionet(tmp_path)
-    graph = load_knowledge_graph("hetionet", data_dir=folder, cache_dir=tmp_path)
-    assert graph.name == "hetionet_ctd"
-    assert (len(graph.train), len(graph.valid), len(graph.test)) == (34, 1, 1)
-    assert set(graph.relation_names) == {"treats", "associates"}
-    assert graph.entity_texts[graph.find_entity("aspirin")] == "Compound"
-
-    def genes(seed: int) -> KnowledgeGraph:
-        options = {"task": "dag", "split_seed": seed}
-        return load_knowledge_graph(
-            "hetionet", data_dir=folder, cache_dir=tmp_path, options=options
-        )
-
-    first, again, other = genes(0), genes(0), genes(1)
-    assert (len(first.train), len(first.valid), len(first.test)) == (30, 3, 3)
-    assert spoken(first, first.test) == spoken(again, again.test)
-    assert spoken(first, first.test) != spoken(other, other.test)
-
-
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "sizes", "labelled"),

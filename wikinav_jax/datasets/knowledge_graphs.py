@@ -27,7 +27,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from absl import logging
 
 from wikinav_jax.common.files import sha256_of
@@ -41,7 +40,12 @@ from wikinav_jax.datasets.knowledge_graphs_files import (
     read_triples,
 )
 from wikinav_jax.datasets.knowledge_graphs_sources import SOURCES
-from wikinav_jax.graph.triples import SPLITS, KnowledgeGraph, from_triples
+from wikinav_jax.datasets.knowledge_graphs_tasks import (
+    FB15K237_TASKS,
+    load_hetionet,
+    people_asked,
+)
+from wikinav_jax.graph.triples import SPLITS, KnowledgeGraph
 from wikinav_jax.reports.strings import visible
 
 _ARCHIVES = (".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar", ".zip")
@@ -220,8 +224,13 @@ def _names(path: Path | None) -> tuple[dict[str, str], dict[str, str]]:
     return ({}, {}) if path is None else read_names(path)
 
 
-def _load_fb15k237(name: str, folder: Path, policy: Policy) -> KnowledgeGraph:
+def _load_fb15k237(name: str, folder: Path, policy: Policy, *, task: str = "all") -> KnowledgeGraph:
+    """`task` "completion" asks four relations of people only, see `people_asked`."""
+    if task not in FB15K237_TASKS:
+        raise ValueError(f"task={task!r} is not one of {', '.join(FB15K237_TASKS)}")
     graph = _load_folder(name, folder, policy)
+    if task == "completion":
+        graph = people_asked(graph)
     return replace(graph, relation_names=short_paths(graph.relations))
 
 
@@ -293,69 +302,6 @@ def _load_countries(
     return replace(_load_underscored("folder", folder / subset, policy), name=f"{name}_{subset}")
 
 
-HETIONET_TASKS = {"ctd": "CtD", "dag": "DaG"}
-_HELD_OUT = 0.1  # of the relation, for valid and again for test, where no split is published
-
-
-def _load_hetionet(
-    name: str, folder: Path, policy: Policy, *, task: str = "ctd", split_seed: int = 0
-) -> KnowledgeGraph:
-    """All edges; valid and test hold one relation.
-
-    `task` "ctd" (compound treats disease) has the split of PoLo (Liu et al., 2021); "dag" (disease
-    associates gene) is split 80/10/10 at random by `split_seed`, as no split is published.
-    """
-    if task not in HETIONET_TASKS:
-        raise ValueError(f"task={task!r} is not one of {', '.join(HETIONET_TASKS)}")
-    for file in ("edges.tsv", "nodes.tsv", "metaedges.tsv"):
-        if not (folder / file).is_file():
-            raise FileNotFoundError(f"{folder / file} is missing; see {SOURCES[name].page}")
-    edges = read_triples(folder / "edges.tsv")
-    triples = list(dict.fromkeys(edges.triples))
-    repeats = len(edges.triples) - len(triples)
-    notes = [f"edges.tsv: {repeats:,} repeated edges left out"] if repeats else []
-    own = sorted(triple for triple in triples if triple[1] == HETIONET_TASKS[task])
-    if task == "ctd":
-        valid, test = (read_triples(folder / f"ctd_{part}.txt").triples for part in SPLITS[1:])
-    else:
-        order = np.random.default_rng(split_seed).permutation(len(own))
-        count = int(_HELD_OUT * len(own))
-        valid = [own[place] for place in order[:count]]
-        test = [own[place] for place in order[count : 2 * count]]
-    known = set(own)
-    for triple in (*valid, *test):
-        if triple not in known:
-            raise ValueError(
-                f"{visible(' | '.join(triple))} of the {task} split is no edge of edges.tsv"
-            )
-    held_out = {*valid, *test}
-    names, _ = read_names(folder / "nodes.tsv")
-    kinds = {e: e.partition("::")[0] for e in names}
-    graph = from_triples(
-        [triple for triple in triples if triple not in held_out],
-        valid,
-        test,
-        entity_names=names,
-        relation_names=_metaedge_names(folder / "metaedges.tsv"),
-        entity_texts=kinds,
-        name=f"{name}_{task}",
-        notes=notes,
-    )
-    for note in graph.notes:
-        logging.warning("%s: %s", name, note)
-    return graph
-
-
-def _metaedge_names(path: Path) -> dict[str, str]:
-    """`Compound - treats - Disease  CtD` names CtD "treats"; "Gene > regulates > Gene" likewise."""
-    names = {}
-    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-        metaedge, abbreviation, *_ = line.split("\t")
-        parts = re.split(r" [->] ", metaedge)
-        names[abbreviation] = parts[1] if len(parts) == 3 else metaedge
-    return names
-
-
 LOADERS: dict[str, Callable[..., KnowledgeGraph]] = {
     "fb15k237": _load_fb15k237,
     "wn18rr": _load_wn18rr,
@@ -365,6 +311,6 @@ LOADERS: dict[str, Callable[..., KnowledgeGraph]] = {
     "umls": _load_underscored,
     "kinship": _load_underscored,
     "countries": _load_countries,
-    "hetionet": _load_hetionet,
+    "hetionet": load_hetionet,
     "folder": _load_folder,
 }

@@ -24,6 +24,12 @@ PAPER_RELATIONS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         ("religion", "/people/person/religion", False),
         ("ethnicity", "/people/ethnicity/people", True),
     ),
+    "fb15k237_completion": (
+        ("profession", "/people/person/profession", False),
+        ("nationality", "/people/person/nationality", False),
+        ("religion", "/people/person/religion", False),
+        ("ethnicity", "/people/person/ethnicity", False),
+    ),
     "hetionet_ctd": (("CtD", "CtD", False),),
     "hetionet_dag": (("DaG", "DaG", False),),
 }

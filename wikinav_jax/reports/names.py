@@ -90,6 +90,7 @@ _DECODINGS = {
 }
 _DATASETS = {
     "fb15k237": "FB15k-237",
+    "fb15k237_completion": "FB15k-237, asked of people",
     "wn18rr": "WN18RR",
     "codex_s": "CoDEx-S",
     "codex_m": "CoDEx-M",

@@ -11,8 +11,9 @@ import numpy as np
 import tensorflow_datasets as tfds
 
 from wikinav_jax.common.files import fingerprint
-from wikinav_jax.datasets.knowledge_graphs import HETIONET_TASKS, load_knowledge_graph
+from wikinav_jax.datasets.knowledge_graphs import load_knowledge_graph
 from wikinav_jax.datasets.knowledge_graphs_sources import SOURCES
+from wikinav_jax.datasets.knowledge_graphs_tasks import HETIONET_TASKS
 from wikinav_jax.datasets.tfds.base import ArrayRecordBuilder, cache_dir, load_raw
 from wikinav_jax.datasets.tfds.citations import CITATIONS
 from wikinav_jax.graph.triples import KnowledgeGraph
