@@ -13,6 +13,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import jax
 
+from wikinav_jax.common.threads import leave_threads_for
+
+leave_threads_for(4)
+
 jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_legacy_prng_key", "error")

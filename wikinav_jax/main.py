@@ -14,10 +14,12 @@ from pathlib import Path
 from types import ModuleType
 
 from wikinav_jax.common.allocator import keep_freed_memory
+from wikinav_jax.common.threads import leave_threads_for
 
 if __name__ == "__main__":
     # Before NumPy starts threads: one that has an arena of its own would go on faulting in it.
     keep_freed_memory()
+    leave_threads_for()  # before jax starts
 
 # ruff: isort: split
 from absl import app, flags, logging
