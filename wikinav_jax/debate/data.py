@@ -16,6 +16,9 @@ from wikinav_jax.debate.negatives import PlausibleNegatives
 from wikinav_jax.debate.types import LabelledQueries, Queries
 from wikinav_jax.graph.triples import KnowledgeGraph
 
+NEGATIVE_RELATIONS = ("facts", "validation")
+_SMOOTHING = 20.0
+
 
 class Labelled(NamedTuple):
     """True and false triples of a split."""
@@ -85,8 +88,42 @@ def as_queries(triples: np.ndarray) -> Queries:
     return Queries(subject=subject, relation=relation, object=obj)
 
 
+def relation_mix(kg: KnowledgeGraph, facts: np.ndarray) -> np.ndarray | None:
+    """The relations that false claims have, from the published false validation triples.
+
+    Where false triples were proposed and then verified, as in CoDEx, some relations have hardly
+    any (an actor has many occupations) and others hardly a true one (most people have the one
+    citizenship that is known): a judge that learns from one negative of every fact takes each
+    relation for even. Shares are smoothed by those of the facts, as if `_SMOOTHING` more triples
+    had been published.
+
+    Args:
+      kg: the graph.
+      facts: int [n, 3], the training facts that are debated.
+
+    Returns:
+      float64 [R], adding up to 1, zero where no fact has the relation; None where the graph has no
+      published false validation triple of a relation that the facts have.
+    """
+    found = kg.labelled("valid")
+    of_facts = np.bincount(facts[:, 1], minlength=kg.num_relations).astype(float)
+    if found is None:
+        return None
+    triples, labels = found
+    false = np.bincount(triples[labels < 0.5, 1], minlength=kg.num_relations) * (of_facts > 0)
+    if not false.sum():
+        return None
+    mixed = false + _SMOOTHING * of_facts / of_facts.sum()
+    shares: np.ndarray = mixed / mixed.sum()
+    return shares
+
+
 class QuerySampler:
-    """Batches of training facts, each followed by a plausible negative; a function of the step."""
+    """Batches of training facts and plausible negatives by turns; a function of the step.
+
+    A negative is made of the fact before it; or, with negative_relations="validation", of a fact
+    whose relation is drawn as `relation_mix` says.
+    """
 
     def __init__(
         self,
@@ -96,6 +133,7 @@ class QuerySampler:
         seed: int,
         negative_side: str = "object",
         relations: Sequence[str] = (),
+        negative_relations: str = "facts",
     ) -> None:
         if queries_per_shard % 2:
             raise ValueError(f"queries_per_shard={queries_per_shard} must be even")
@@ -103,6 +141,11 @@ class QuerySampler:
         self._half = queries_per_shard // 2
         self._seed = seed
         self._negatives = PlausibleNegatives(kg, negative_side)
+        mix = relation_mix(kg, self._facts) if negative_relations == "validation" else None
+        self._chance: np.ndarray | None = None  # of each fact to have a negative made of it
+        if mix is not None:
+            of_relation = np.bincount(self._facts[:, 1], minlength=kg.num_relations)
+            self._chance = np.cumsum((mix / np.maximum(of_relation, 1))[self._facts[:, 1]])
 
     def batch_at(self, step: int, shards: Iterable[int]) -> LabelledQueries:
         """Leaves [S, Q] of the given shards; shard s of step t is drawn from (seed, s, t)."""
@@ -112,7 +155,11 @@ class QuerySampler:
     def _shard_at(self, step: int, shard: int) -> LabelledQueries:
         rng = np.random.default_rng([self._seed, shard, step])
         facts = self._facts[rng.integers(0, len(self._facts), self._half)]
-        negatives, found = self._negatives.draw(facts, rng)
+        twisted = facts
+        if self._chance is not None:
+            place = np.searchsorted(self._chance, rng.random(self._half) * self._chance[-1])
+            twisted = self._facts[np.minimum(place, len(self._facts) - 1)]
+        negatives, found = self._negatives.draw(twisted, rng)
         triples = np.stack([facts, negatives], axis=1).reshape(-1, 3)
         label = np.tile(np.array([1, 0], np.float32), self._half)
         weight = np.stack([np.ones(self._half), found], axis=1).reshape(-1).astype(np.float32)
