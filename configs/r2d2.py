@@ -25,8 +25,8 @@ Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing, NAME+V
   sight          likewise; the agents also, which lead to a neighbour of the object
   pair           likewise; edges between subject and object are hidden where validation facts have
                  none, see wikinav_jax/debate/hiding.py
-  mix            likewise; false claims of training have the relations of the published false
-                 validation triples, where there are any
+  proposed       likewise; false claims of training are drawn to be like the published false
+                 validation triples, where there are some, see wikinav_jax/debate/proposals.py
   own_answers    the agents may use other known answers of the query (hide="query")
   released_code  what the published code does otherwise than the paper; and one difference each:
   mean, no_baseline, constant_entropy, no_l2, shared_previous, seen_inverse, first_200,
@@ -160,7 +160,7 @@ VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "marks": _set(debate__marks="object"),
     "sight": _set(debate__marks="neighbours"),
     "pair": _set(debate__hide="auto"),
-    "mix": _set(train__negative_relations="validation"),
+    "proposed": _set(train__negatives="validation"),
     "own_answers": _set(debate__hide="query"),
     "released_code": _released_code,
     "mean": _set(judge__aggregate="mean"),

@@ -14,18 +14,12 @@ import pytest
 from tests.debate.graphs import make_graph, tiny_config
 from wikinav_jax.common.config import ConfigError
 from wikinav_jax.debate.config import RELEASED_CODE, apply_compat, check_config, default_config
-from wikinav_jax.debate.data import (
-    NEGATIVE_RELATIONS,
-    QuerySampler,
-    labelled_split,
-    relation_mix,
-    training_facts,
-)
+from wikinav_jax.debate.data import QuerySampler, labelled_split, training_facts
 from wikinav_jax.debate.evaluate import debate_claims
 from wikinav_jax.debate.room import JUDGES, Room
 from wikinav_jax.debate.train import AGENT, JUDGE, PRETRAIN, make_train_step, phase_of
 from wikinav_jax.debate.types import AGENTS
-from wikinav_jax.graph.triples import KnowledgeGraph, from_triples
+from wikinav_jax.graph.triples import from_triples
 from wikinav_jax.training.mesh import make_mesh, shard_batch
 from wikinav_jax.training.step import jit_step
 
@@ -139,39 +133,6 @@ def test_a_relation_without_training_facts_is_refused(name: str, message: str):
     kg = from_triples([("a", "citizen of", "b")], [("a", "unused", "b")])
     with pytest.raises(ConfigError, match=message):
         training_facts(kg, (name,))
-
-
-def proposed_graph(false: dict[str, int]) -> KnowledgeGraph:
-    """Two relations of 40 facts each, and so many published false validation triples of each."""
-    facts = [(f"s{i}", p, f"o{i % 4}") for p in ("many", "one") for i in range(40)]
-    wrong = [(f"s{i}", p, f"o{(i + 1) % 4}") for p, count in false.items() for i in range(count)]
-    right = [("s41", "many", "o0"), ("s41", "one", "o1")]
-    labels = [0] * len(wrong) + [1] * len(right)
-    return from_triples(facts, right, right, valid_labelled=([*wrong, *right], labels))
-
-
-def test_false_claims_can_have_the_relations_of_published_ones():
-    kg = proposed_graph({"many": 4, "one": 36})
-    one = kg.relations.index("one")
-    assert relation_mix(kg, training_facts(kg))[one] == pytest.approx((36 + 10) / 60)
-    sampler = QuerySampler(kg, queries_per_shard=400, seed=1, negative_relations="validation")
-    batch = sampler.batch_at(0, range(4))
-    assert (batch.weight == 1).all()
-    share = [(batch.queries.relation[batch.label == label] == one).mean() for label in (1, 0)]
-    np.testing.assert_allclose(share, [0.5, 46 / 60], atol=0.05)
-    again = sampler.batch_at(0, [2])
-    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[2:3], b), batch, again)
-
-
-def test_without_published_false_triples_the_mix_is_that_of_the_facts():
-    kg = proposed_graph({})
-    assert relation_mix(kg, training_facts(kg)) is None
-    assert relation_mix(KG, KG.train) is None
-    plain, mixed = (
-        QuerySampler(KG, queries_per_shard=8, seed=1, negative_relations=which).batch_at(3, [0])
-        for which in NEGATIVE_RELATIONS
-    )
-    jax.tree.map(np.testing.assert_array_equal, plain, mixed)
 
 
 def test_made_negatives_of_evaluation_are_no_known_facts():

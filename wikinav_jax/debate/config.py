@@ -11,12 +11,12 @@ from absl import logging
 from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import ConfigError, check_choice, check_range
-from wikinav_jax.debate.data import NEGATIVE_RELATIONS
 from wikinav_jax.debate.embeddings_models import HALVED, MODELS
 from wikinav_jax.debate.environment import HIDING, MARKS
 from wikinav_jax.debate.hiding import AUTO
 from wikinav_jax.debate.judge import AGGREGATES
 from wikinav_jax.debate.negatives import SIDES
+from wikinav_jax.debate.proposals import NEGATIVES
 
 COMPATS = ("paper", "released_code")
 TABLES = ("learned", "transe", "transe_claim")
@@ -94,9 +94,9 @@ def default_config() -> ConfigDict:
     config.train.max_actions = 64  # edges at hand at a step, at most
     config.train.sample_actions = True  # a hub's are sampled; False: its first ones
     config.train.negative_side = "object"  # of a fact is replaced in its negative; or "subject"
-    # Beyond the paper: which relations false claims have; those of the facts, or "validation": of
-    # the published false validation triples where there are any, see data.relation_mix.
-    config.train.negative_relations = "facts"
+    # How false claims are drawn: one of every fact, or, beyond the paper, "validation": like the
+    # published false validation triples, where there are some, see proposals.py.
+    config.train.negatives = "facts"
     config.train.reward = "logit"  # the judge's score of an argument alone, or its "probability"
     config.train.baseline = True  # subtract a moving average of rewards
     config.train.baseline_decay = 0.95  # once an update of the agents
@@ -173,7 +173,7 @@ def check_config(config: ConfigDict) -> None:
             "config.judge.sees_subject=True, or choose another of " + ", ".join(TABLES)
         )
     check_choice("train.negative_side", config.train.negative_side, SIDES)
-    check_choice("train.negative_relations", config.train.negative_relations, NEGATIVE_RELATIONS)
+    check_choice("train.negatives", config.train.negatives, NEGATIVES)
     check_choice("train.reward", config.train.reward, REWARDS)
     check_choice("evaluate.checkpoint", config.evaluate.checkpoint, ("best", "last"))
     for field in ("rounds", "path_length"):

@@ -13,11 +13,9 @@ import numpy as np
 
 from wikinav_jax.common.config import ConfigError
 from wikinav_jax.debate.negatives import PlausibleNegatives
+from wikinav_jax.debate.proposals import like_published
 from wikinav_jax.debate.types import LabelledQueries, Queries
 from wikinav_jax.graph.triples import KnowledgeGraph
-
-NEGATIVE_RELATIONS = ("facts", "validation")
-_SMOOTHING = 20.0
 
 
 class Labelled(NamedTuple):
@@ -88,41 +86,11 @@ def as_queries(triples: np.ndarray) -> Queries:
     return Queries(subject=subject, relation=relation, object=obj)
 
 
-def relation_mix(kg: KnowledgeGraph, facts: np.ndarray) -> np.ndarray | None:
-    """The relations that false claims have, from the published false validation triples.
-
-    Where false triples were proposed and then verified, as in CoDEx, some relations have hardly
-    any (an actor has many occupations) and others hardly a true one (most people have the one
-    citizenship that is known): a judge that learns from one negative of every fact takes each
-    relation for even. Shares are smoothed by those of the facts, as if `_SMOOTHING` more triples
-    had been published.
-
-    Args:
-      kg: the graph.
-      facts: int [n, 3], the training facts that are debated.
-
-    Returns:
-      float64 [R], adding up to 1, zero where no fact has the relation; None where the graph has no
-      published false validation triple of a relation that the facts have.
-    """
-    found = kg.labelled("valid")
-    of_facts = np.bincount(facts[:, 1], minlength=kg.num_relations).astype(float)
-    if found is None:
-        return None
-    triples, labels = found
-    false = np.bincount(triples[labels < 0.5, 1], minlength=kg.num_relations) * (of_facts > 0)
-    if not false.sum():
-        return None
-    mixed = false + _SMOOTHING * of_facts / of_facts.sum()
-    shares: np.ndarray = mixed / mixed.sum()
-    return shares
-
-
 class QuerySampler:
     """Batches of training facts and plausible negatives by turns; a function of the step.
 
-    A negative is made of the fact before it; or, with negative_relations="validation", of a fact
-    whose relation is drawn as `relation_mix` says.
+    A negative is made of the fact before it and any object of the relation; or, with
+    negatives="validation", as `proposals.like_published` says.
     """
 
     def __init__(
@@ -133,19 +101,20 @@ class QuerySampler:
         seed: int,
         negative_side: str = "object",
         relations: Sequence[str] = (),
-        negative_relations: str = "facts",
+        negatives: str = "facts",
     ) -> None:
         if queries_per_shard % 2:
             raise ValueError(f"queries_per_shard={queries_per_shard} must be even")
         self._facts = training_facts(kg, relations)
         self._half = queries_per_shard // 2
         self._seed = seed
-        self._negatives = PlausibleNegatives(kg, negative_side)
-        mix = relation_mix(kg, self._facts) if negative_relations == "validation" else None
-        self._chance: np.ndarray | None = None  # of each fact to have a negative made of it
-        if mix is not None:
-            of_relation = np.bincount(self._facts[:, 1], minlength=kg.num_relations)
-            self._chance = np.cumsum((mix / np.maximum(of_relation, 1))[self._facts[:, 1]])
+        self._chance: np.ndarray | None = None  # running sum of each fact's to be twisted
+        popularity = 0.0
+        if negatives == "validation":
+            found = like_published(kg, self._facts, negative_side)
+            if found is not None:
+                self._chance, popularity = np.cumsum(found.chance), found.popularity
+        self._negatives = PlausibleNegatives(kg, negative_side, popularity=popularity)
 
     def batch_at(self, step: int, shards: Iterable[int]) -> LabelledQueries:
         """Leaves [S, Q] of the given shards; shard s of step t is drawn from (seed, s, t)."""

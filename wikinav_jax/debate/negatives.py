@@ -18,25 +18,35 @@ class PlausibleNegatives:
     "object" replaces (s, p, o) by (s, p, o') with o' among the objects of p in training, uniform
     over those with which it is no training fact; "subject" replaces s likewise. Facts of the other
     splits are not looked at, for training must not know them; with known="all", for evaluation, a
-    negative is no fact of any split.
+    negative is no fact of any split. With `popularity`, o' is drawn with a chance in proportion to
+    that power of the number of training facts with p and o': 0 is uniform.
     """
 
     def __init__(
-        self, kg: KnowledgeGraph, side: str = "object", *, known: str = "train", tries: int = 16
+        self,
+        kg: KnowledgeGraph,
+        side: str = "object",
+        *,
+        known: str = "train",
+        tries: int = 16,
+        popularity: float = 0.0,
     ) -> None:
         if side not in SIDES:
             raise ValueError(f"side={side!r} is not one of {', '.join(SIDES)}")
         if known not in ("train", "all"):
             raise ValueError(f"known={known!r} is neither 'train' nor 'all'")
-        self._column = 2 if side == "object" else 0
+        self.column = 2 if side == "object" else 0
         self._tries = tries
         train = np.asarray(kg.train, np.int64)
         self._num_entities, self._num_relations = kg.num_entities, kg.num_relations
         facts = [train] if known == "train" else [train, kg.valid, kg.test]
         self._facts = np.unique(self._keys(np.concatenate(facts)))
-        pairs = np.unique(train[:, [1, self._column]], axis=0)
+        pairs, counts = np.unique(train[:, [1, self.column]], axis=0, return_counts=True)
         self._pool = pairs[:, 1].astype(np.int32)
         self._begin = np.searchsorted(pairs[:, 0], np.arange(kg.num_relations + 1))
+        self._weight_before: np.ndarray | None = None  # [pool + 1] running sum
+        if popularity:
+            self._weight_before = np.concatenate([[0.0], np.cumsum(counts**popularity)])
 
     def _keys(self, triples: np.ndarray) -> np.ndarray:
         subject, relation, obj = triples.T.astype(np.int64)
@@ -47,6 +57,16 @@ class PlausibleNegatives:
         keys = self._keys(triples)
         place = np.minimum(np.searchsorted(self._facts, keys), len(self._facts) - 1)
         return self._facts[place] == keys
+
+    def _places(self, begin: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A place in the pool for each span of it, int64 [n]."""
+        if self._weight_before is None:
+            uniform: np.ndarray = begin + rng.integers(0, size)
+            return uniform
+        low, high = self._weight_before[begin], self._weight_before[begin + size]
+        drawn = low + rng.random(len(begin)) * (high - low)
+        place = np.searchsorted(self._weight_before, drawn, side="right") - 1
+        return np.clip(place, begin, begin + size - 1)
 
     def draw(self, triples: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """A negative for each triple int [n, 3].
@@ -64,9 +84,9 @@ class PlausibleNegatives:
             left = np.flatnonzero(~found & (size > 1))
             if not len(left):
                 break
-            place = begin[left] + rng.integers(0, size[left])
+            place = self._places(begin[left], size[left], rng)
             trial = triples[left]
-            trial[:, self._column] = self._pool[place]
+            trial[:, self.column] = self._pool[place]
             good = ~self.is_fact(trial)
             wanted[left[good]] = trial[good]
             found[left[good]] = True

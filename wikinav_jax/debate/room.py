@@ -103,7 +103,7 @@ class Room:
             seed=config.seed,
             negative_side=train.negative_side,
             relations=train.relations,
-            negative_relations=train.negative_relations,
+            negatives=train.negatives,
         )
         self.optimizers = self._make_optimizers()
         self.optimizer = alternating(self.optimizers)
