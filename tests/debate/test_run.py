@@ -318,7 +318,7 @@ def test_every_variant_of_the_config_can_be_made():
     both = module["get_config"]("fb15k237+sight+claim")
     assert (both.debate.marks, both.judge.sees_subject) == ("neighbours", True)
     assert both.name == "r2d2_sight_claim"
-    assert module["get_config"]("folder").name == "r2d2_sight_claim_plus_pair"
+    assert module["get_config"]("folder").name == "r2d2_sight_claim_plus_pair_proposed"
     assert module["get_config"]("folder+paper").debate == module["get_config"]("nations").debate
     for argument in ("fb15k", "fb15k237+minus"):
         with pytest.raises(ValueError, match="is not one of"):
