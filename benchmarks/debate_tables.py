@@ -93,7 +93,8 @@ def markdown(graph: str, methods: dict[str, list[Row]], folders: Sequence[Path])
     if tasks:
         lines += [
             "",
-            "Completion, the right object among those that the relation can have:",
+            "Completion, the right object among those that the relation can have, or where it says "
+            "so among all entities; other known answers are left out:",
             "",
             f"| task | method | queries | {' | '.join(COMPLETION)} |",
             f"|---|---|---|{'---|' * len(COMPLETION)}",
