@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from wikinav_jax.common.files import write_json
+from wikinav_jax.datasets.building.assembly import Assembly
+from wikinav_jax.datasets.building.build import CorpusBuild
+from wikinav_jax.datasets.building.source import SourceOptions
 from wikinav_jax.datasets.linking import LinkingOptions
-from wikinav_jax.datasets.mediawiki.assembly import Assembly
-from wikinav_jax.datasets.sources.build import CorpusBuild
 from wikinav_jax.datasets.sources.detect import open_source
-from wikinav_jax.datasets.sources.source import SourceOptions
 from wikinav_jax.graph.linked_text import EdgeKind
 
 DEFAULTS = LinkingOptions()

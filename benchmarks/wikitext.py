@@ -29,10 +29,10 @@ import numpy as np
 from wikinav_jax.common.files import write_json
 from wikinav_jax.common.progress import progress
 from wikinav_jax.datasets.blocks import split_into_blocks
+from wikinav_jax.datasets.building.limits import limit_memory, time_limit
 from wikinav_jax.datasets.documents import Document, Section
 from wikinav_jax.datasets.mediawiki.build import dump_files
 from wikinav_jax.datasets.mediawiki.dump import DumpReader, parse_page
-from wikinav_jax.datasets.mediawiki.limits import limit_memory, time_limit
 from wikinav_jax.datasets.mediawiki.titles import LinkKind, SiteInfo, Titles
 from wikinav_jax.datasets.mediawiki.wikitext import WikitextParser
 

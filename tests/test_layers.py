@@ -85,6 +85,14 @@ def test_rooms_without_jax_import_none(room):
             assert not families & set(JAX_FAMILY), module
 
 
+def test_building_imports_no_source():
+    sources = ("mediawiki", "sources", "tfds")
+    for module, source in modules().items():
+        if module.startswith("wikinav_jax.datasets.building"):
+            for name in imported_modules(source, module):
+                assert name.split(".")[2:3] not in [[folder] for folder in sources], module
+
+
 def test_no_cycles_between_files():
     sources = modules()
     edges = {

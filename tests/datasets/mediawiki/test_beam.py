@@ -17,10 +17,10 @@ from apache_beam.io.localfilesystem import LocalFileSystem
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests.datasets.mediawiki.dumps import Page, dump, header, numbered
+from wikinav_jax.datasets.building.chunks import PageOptions
+from wikinav_jax.datasets.building.records import work_on_records
 from wikinav_jax.datasets.mediawiki import pages as pages_module
 from wikinav_jax.datasets.mediawiki.beam import ParsePages, ReadFile
-from wikinav_jax.datasets.mediawiki.pages import PageOptions
-from wikinav_jax.datasets.mediawiki.records import work_on_records
 from wikinav_jax.datasets.mediawiki.remote import find_dump, local_copy, read_site
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 from wikinav_jax.datasets.tfds.command import beam_flags

@@ -11,9 +11,9 @@ import pytest
 
 from tests.datasets.mediawiki.dumps import Page, dump, header, numbered
 from wikinav_jax.common.files import read_json
+from wikinav_jax.datasets.building.chunks import PageOptions
 from wikinav_jax.datasets.mediawiki import build as build_module
 from wikinav_jax.datasets.mediawiki.build import DumpBuild, dump_files
-from wikinav_jax.datasets.mediawiki.pages import PageOptions
 from wikinav_jax.datasets.sources.loader import fingerprint_inputs, load
 from wikinav_jax.graph.store import EdgeKind, open_graph
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.datasets.mediawiki.dumps import Page, dump, header
-from wikinav_jax.datasets.mediawiki import compression
-from wikinav_jax.datasets.mediawiki.compression import CompressedFile
+from wikinav_jax.datasets.building import compression
+from wikinav_jax.datasets.building.compression import CompressedFile
 from wikinav_jax.datasets.mediawiki.dump import DumpReader, parse_page
 from wikinav_jax.datasets.mediawiki.titles import Titles
 

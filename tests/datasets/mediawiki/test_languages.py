@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.datasets.mediawiki.dumps import Page
-from wikinav_jax.datasets.mediawiki.pages import Chunk, PageOptions, PageParser
+from wikinav_jax.datasets.building.chunks import Chunk, PageOptions
+from wikinav_jax.datasets.mediawiki.pages import PageParser
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wikinav_jax.datasets.blocks import split_into_blocks
+from wikinav_jax.datasets.building.limits import time_limit
 from wikinav_jax.datasets.documents import Document
-from wikinav_jax.datasets.mediawiki.limits import time_limit
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo, Titles
 from wikinav_jax.datasets.mediawiki.wikitext import ParsedPage, WikitextParser
 

@@ -12,11 +12,11 @@ import pytest
 from tests.datasets.sources.corpora import write_files
 from wikinav_jax.common.config import ConfigError, load_config
 from wikinav_jax.common.files import read_json
+from wikinav_jax.datasets.building.build import CorpusBuild
+from wikinav_jax.datasets.building.source import SourceOptions
 from wikinav_jax.datasets.catalog import load_graph
 from wikinav_jax.datasets.sources import command
-from wikinav_jax.datasets.sources.build import CorpusBuild
 from wikinav_jax.datasets.sources.folder import FolderSource
-from wikinav_jax.datasets.sources.source import SourceOptions
 from wikinav_jax.graph.store import open_graph
 
 ROOT = Path(__file__).resolve().parents[3]

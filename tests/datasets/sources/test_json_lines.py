@@ -10,8 +10,8 @@ import lzma
 import pytest
 
 from tests.datasets.sources.corpora import built, edges, texts
+from wikinav_jax.datasets.building.source import SourceOptions
 from wikinav_jax.datasets.sources.json_lines import JsonReader
-from wikinav_jax.datasets.sources.source import SourceOptions
 
 LINES = [
     {

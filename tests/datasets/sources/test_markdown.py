@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.datasets.sources.corpora import built, edges, links, texts, write_files
+from wikinav_jax.datasets.building.source import SourceOptions
 from wikinav_jax.datasets.sources.links import LinkResolver
 from wikinav_jax.datasets.sources.markdown import MarkdownReader, slug, split_front_matter
 from wikinav_jax.datasets.sources.parser import Parsed
-from wikinav_jax.datasets.sources.source import SourceOptions
 
 
 def read(source: str | bytes, key: str = "notes/a.md", **options) -> Parsed:

@@ -7,9 +7,9 @@ import gc
 import pytest
 
 from tests.datasets.sources.corpora import write_files
+from wikinav_jax.datasets.building.source import SourceOptions
 from wikinav_jax.datasets.sources.folder import FileReader
 from wikinav_jax.datasets.sources.parser import DocumentParser
-from wikinav_jax.datasets.sources.source import SourceOptions
 
 
 def parse(folder, *names: str, kind: str = "html", **options):

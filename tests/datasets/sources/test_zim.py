@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.datasets.sources.corpora import built, edges, links
+from wikinav_jax.datasets.building.source import SourceOptions
 from wikinav_jax.datasets.sources import zim as zim_module
 from wikinav_jax.datasets.sources.detect import detect
-from wikinav_jax.datasets.sources.source import SourceOptions
 from wikinav_jax.datasets.sources.zim import ZimSource
 
 writer = pytest.importorskip("libzim.writer", reason="libzim is not installed")

@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
+from wikinav_jax.datasets.building.chunks import PageOptions
+from wikinav_jax.datasets.building.pool import ChunkSource, ParserPool
+from wikinav_jax.datasets.building.records import EMPTY, Record, read_records, work_on_records
 from wikinav_jax.datasets.mediawiki.build import reader_chunks
 from wikinav_jax.datasets.mediawiki.dump import DumpReader
-from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource, ParserPool
-from wikinav_jax.datasets.mediawiki.records import EMPTY, Record, read_records, work_on_records
+from wikinav_jax.datasets.mediawiki.pages import PageParser
 from wikinav_jax.datasets.mediawiki.remote import DumpFile, local_copy
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 

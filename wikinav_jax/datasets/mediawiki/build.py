@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from wikinav_jax.datasets.building.build import CorpusBuild
+from wikinav_jax.datasets.building.chunks import PageOptions
+from wikinav_jax.datasets.building.pool import ChunkSource
+from wikinav_jax.datasets.building.source import Origin, Page, SourceOptions, cut_chunks
 from wikinav_jax.datasets.mediawiki.dump import DumpReader
-from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource
+from wikinav_jax.datasets.mediawiki.pages import PageParser
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
-from wikinav_jax.datasets.sources.build import CorpusBuild
-from wikinav_jax.datasets.sources.source import Origin, Page, SourceOptions, cut_chunks
 
 # Chunks grow, so that small dumps are shared among workers and large ones have few files.
 _FIRST_CHUNK = 256 << 10  # bytes of page sources

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.parsers import expat
 
-from wikinav_jax.datasets.mediawiki.compression import CompressedFile, to_utf8
+from wikinav_jax.datasets.building.compression import CompressedFile, to_utf8
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 
 MAX_PAGE_BYTES = 32 << 20  # MediaWiki's own limit for a page is 2 MB

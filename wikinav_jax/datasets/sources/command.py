@@ -11,7 +11,7 @@ from ml_collections import ConfigDict
 
 from wikinav_jax.common.config import ConfigError, check_folder
 from wikinav_jax.common.files import fingerprint
-from wikinav_jax.datasets.mediawiki.summary import summary
+from wikinav_jax.datasets.building.summary import summary
 from wikinav_jax.datasets.sources import loader
 from wikinav_jax.datasets.sources.detect import find_source
 from wikinav_jax.datasets.sources.overview import write_overview

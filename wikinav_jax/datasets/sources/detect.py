@@ -6,11 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 from wikinav_jax.common.suggest import did_you_mean
+from wikinav_jax.datasets.building.compression import CompressedFile, to_utf8
+from wikinav_jax.datasets.building.source import Source
 from wikinav_jax.datasets.mediawiki.build import DUMP_SUFFIXES, DumpSource
-from wikinav_jax.datasets.mediawiki.compression import CompressedFile, to_utf8
 from wikinav_jax.datasets.sources.folder import SUFFIXES, FolderSource, list_files
 from wikinav_jax.datasets.sources.json_lines import JsonLinesSource
-from wikinav_jax.datasets.sources.source import Source
 from wikinav_jax.datasets.sources.zim import ZimSource
 
 AUTO = "auto"

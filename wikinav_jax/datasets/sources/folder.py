@@ -13,14 +13,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wikinav_jax.common.files import fingerprint
-from wikinav_jax.datasets.mediawiki.pages import ChunkParser, OtherName
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource
+from wikinav_jax.datasets.building.chunks import ChunkParser, OtherName
+from wikinav_jax.datasets.building.pool import ChunkSource
+from wikinav_jax.datasets.building.source import (
+    FIRST_CHUNK,
+    Origin,
+    Page,
+    SourceOptions,
+    cut_chunks,
+)
 from wikinav_jax.datasets.sources.html import read_html
 from wikinav_jax.datasets.sources.html_encoding import decode_html
 from wikinav_jax.datasets.sources.links import LinkResolver, is_index, other_paths
 from wikinav_jax.datasets.sources.markdown import MarkdownReader
 from wikinav_jax.datasets.sources.parser import DocumentParser, Parsed
-from wikinav_jax.datasets.sources.source import FIRST_CHUNK, Origin, Page, SourceOptions, cut_chunks
 
 SUFFIXES = {
     "html": (".html", ".htm", ".xhtml"),

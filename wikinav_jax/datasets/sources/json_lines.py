@@ -23,12 +23,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from wikinav_jax.datasets.building.chunks import ChunkParser, OtherName
+from wikinav_jax.datasets.building.compression import CompressedFile
+from wikinav_jax.datasets.building.pool import ChunkSource
+from wikinav_jax.datasets.building.source import Origin, Page, SourceOptions, cut_chunks
 from wikinav_jax.datasets.documents import Anchor, Passage, Section, drop_overlaps
-from wikinav_jax.datasets.mediawiki.compression import CompressedFile
-from wikinav_jax.datasets.mediawiki.pages import ChunkParser, OtherName
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource
 from wikinav_jax.datasets.sources.parser import DocumentParser, Parsed
-from wikinav_jax.datasets.sources.source import Origin, Page, SourceOptions, cut_chunks
 
 _TEXT_FIELDS = ("sections", "blocks", "text")
 _MAX_LINE = 64 << 20  # bytes held in memory; how long a document may be is an option

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from wikinav_jax.datasets.building.build import PARSER_VERSION, CorpusBuild
+from wikinav_jax.datasets.building.graph import build_graph
+from wikinav_jax.datasets.building.source import SourceOptions
 from wikinav_jax.datasets.linking import LinkingOptions
-from wikinav_jax.datasets.sources.build import PARSER_VERSION, CorpusBuild
 from wikinav_jax.datasets.sources.detect import AUTO, find_source, open_source
-from wikinav_jax.datasets.sources.graph import build_graph
-from wikinav_jax.datasets.sources.source import SourceOptions
 from wikinav_jax.graph.store import LinkedTextGraph
 
 VERSION = PARSER_VERSION  # raise it (there) when the same corpus gives another graph

@@ -13,12 +13,12 @@ import yaml
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 
-from wikinav_jax.datasets.mediawiki.pages import OtherName
+from wikinav_jax.datasets.building.chunks import OtherName
+from wikinav_jax.datasets.building.source import SourceOptions
 from wikinav_jax.datasets.sources.html import read_html
 from wikinav_jax.datasets.sources.html_encoding import decode_html
 from wikinav_jax.datasets.sources.links import Link, LinkResolver
 from wikinav_jax.datasets.sources.parser import Parsed
-from wikinav_jax.datasets.sources.source import SourceOptions
 
 _SCHEME = "wikilink:"
 _FRONT = re.compile(r"\ufeff?(---|\+\+\+)[ \t]*\n(.*?\n)??(?:\1|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)

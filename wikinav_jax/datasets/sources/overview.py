@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wikinav_jax.datasets.mediawiki.summary import summary_rows
+from wikinav_jax.datasets.building.summary import summary_rows
 from wikinav_jax.graph.linked_text import LinkedTextGraph
 from wikinav_jax.reports.distributions import (
     Plot,

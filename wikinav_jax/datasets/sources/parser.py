@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from wikinav_jax.datasets.blocks import split_into_blocks
-from wikinav_jax.datasets.documents import Document, Section
-from wikinav_jax.datasets.mediawiki.pages import (
+from wikinav_jax.datasets.building.chunks import (
     Article,
     Chunk,
     OtherName,
     PageOptions,
     parse_within_limits,
 )
+from wikinav_jax.datasets.documents import Document, Section
 
 MAX_TITLE = 300  # characters
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from wikinav_jax.datasets.mediawiki.pages import ChunkParser, OtherName
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource
+from wikinav_jax.datasets.building.chunks import ChunkParser, OtherName
+from wikinav_jax.datasets.building.pool import ChunkSource
+from wikinav_jax.datasets.building.source import Origin, Page, SourceOptions, cut_chunks
 from wikinav_jax.datasets.sources.html import read_html
 from wikinav_jax.datasets.sources.html_encoding import decode_html
 from wikinav_jax.datasets.sources.links import Link, LinkResolver
 from wikinav_jax.datasets.sources.parser import DocumentParser, Parsed
-from wikinav_jax.datasets.sources.source import Origin, Page, SourceOptions, cut_chunks
 
 _PAGE_SIZE = 16 << 10  # bytes, a guess: sizes are known only once pages are unpacked
 _HTML = ("text/html", "application/xhtml+xml")

@@ -16,10 +16,10 @@ from ml_collections import ConfigDict
 from wikinav_jax.common.config import ConfigError
 from wikinav_jax.common.files import atomic_directory, fingerprint
 from wikinav_jax.common.suggest import did_you_mean
+from wikinav_jax.datasets.building.chunks import PageOptions
+from wikinav_jax.datasets.building.summary import summary
 from wikinav_jax.datasets.linking import LinkingOptions
-from wikinav_jax.datasets.mediawiki.pages import PageOptions
 from wikinav_jax.datasets.mediawiki.remote import INSTALL, is_remote
-from wikinav_jax.datasets.mediawiki.summary import summary
 from wikinav_jax.datasets.sources.command import OVERVIEW, is_free
 from wikinav_jax.datasets.sources.overview import write_overview
 from wikinav_jax.datasets.tfds.leftovers import swept

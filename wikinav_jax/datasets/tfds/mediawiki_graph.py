@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from wikinav_jax.common.progress import progress
+from wikinav_jax.datasets.building.build import CorpusBuild
+from wikinav_jax.datasets.building.chunks import Chunk, ChunkParser
+from wikinav_jax.datasets.building.graph import build_graph
+from wikinav_jax.datasets.building.pool import ChunkSource
+from wikinav_jax.datasets.building.records import article_of, chunk_of
+from wikinav_jax.datasets.building.source import Origin, SourceOptions
 from wikinav_jax.datasets.linking import LinkingOptions
 from wikinav_jax.datasets.mediawiki.build import dump_origin, dump_report
-from wikinav_jax.datasets.mediawiki.pages import Chunk, ChunkParser
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource
-from wikinav_jax.datasets.mediawiki.records import article_of, chunk_of
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
-from wikinav_jax.datasets.sources.build import CorpusBuild
-from wikinav_jax.datasets.sources.graph import build_graph
-from wikinav_jax.datasets.sources.source import Origin, SourceOptions
 from wikinav_jax.graph.linked_text import LinkedTextGraph
 
 _ROWS_PER_CHUNK = 1024

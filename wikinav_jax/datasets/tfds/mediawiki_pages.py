@@ -14,8 +14,9 @@ import tensorflow_datasets as tfds
 from etils import epath
 
 from wikinav_jax.common.files import fingerprint
+from wikinav_jax.datasets.building.build import PARSER_VERSION
+from wikinav_jax.datasets.building.chunks import PageOptions
 from wikinav_jax.datasets.mediawiki.build import dump_origin
-from wikinav_jax.datasets.mediawiki.pages import PageOptions
 from wikinav_jax.datasets.mediawiki.remote import (
     INSTALL,
     DumpFile,
@@ -24,7 +25,6 @@ from wikinav_jax.datasets.mediawiki.remote import (
     read_site,
 )
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
-from wikinav_jax.datasets.sources.build import PARSER_VERSION
 from wikinav_jax.datasets.tfds.base import FILE_FORMAT, check_file_format
 
 

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wikinav_jax.datasets.mediawiki.seven_zip import import_py7zr, unpack_7z
+from wikinav_jax.datasets.building.seven_zip import import_py7zr, unpack_7z
 
 _CHUNK = 1 << 20  # bytes handed on at a time, so that no file unpacks into all of memory
 _READ = 1 << 18

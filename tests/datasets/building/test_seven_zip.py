@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.datasets.mediawiki.dumps import Page, dump
-from wikinav_jax.datasets.mediawiki.compression import CompressedFile
+from wikinav_jax.datasets.building.compression import CompressedFile
 from wikinav_jax.datasets.sources.detect import detect
 from wikinav_jax.datasets.sources.loader import load
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from wikinav_jax.common.files import atomic_file, read_json
 from wikinav_jax.datasets.blocks import Block
+from wikinav_jax.datasets.building.chunks import Article, Chunk, ChunkParser, PageOptions
+from wikinav_jax.datasets.building.pool import serve
 from wikinav_jax.datasets.documents import Anchor, Document
-from wikinav_jax.datasets.mediawiki.pages import Article, Chunk, ChunkParser, PageOptions
-from wikinav_jax.datasets.mediawiki.pool import serve
 
 Record = dict[str, Any]
 # Of an article with B blocks and L links.

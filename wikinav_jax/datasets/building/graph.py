@@ -7,10 +7,10 @@ from typing import Any
 
 from absl import logging
 
+from wikinav_jax.datasets.building.assembly import Assembly
+from wikinav_jax.datasets.building.build import CorpusBuild
+from wikinav_jax.datasets.building.summary import path_lengths, summary
 from wikinav_jax.datasets.linking import LinkingOptions
-from wikinav_jax.datasets.mediawiki.assembly import Assembly
-from wikinav_jax.datasets.mediawiki.summary import path_lengths, summary
-from wikinav_jax.datasets.sources.build import CorpusBuild
 from wikinav_jax.graph.store import LinkedTextGraph, open_graph, save_graph
 
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from wikinav_jax.common.files import atomic_file, read_json
-from wikinav_jax.datasets.mediawiki.hashes import fold_heading, name_hash
-from wikinav_jax.datasets.mediawiki.pages import Chunk
+from wikinav_jax.datasets.building.chunks import Chunk
+from wikinav_jax.datasets.building.hashes import fold_heading, name_hash
 from wikinav_jax.datasets.sentences import count_words
 
 _FILES_PER_FOLDER = 1000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.datasets.mediawiki.dumps import Page, numbered
-from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
-from wikinav_jax.datasets.mediawiki.records import (
+from wikinav_jax.datasets.building.chunks import PageOptions
+from wikinav_jax.datasets.building.records import (
     EMPTY,
     article_of,
     chunk_of,
@@ -12,6 +12,7 @@ from wikinav_jax.datasets.mediawiki.records import (
     record_of,
     write_records,
 )
+from wikinav_jax.datasets.mediawiki.pages import PageParser
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 
 PAGES = [

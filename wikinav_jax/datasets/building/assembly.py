@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from wikinav_jax.common.progress import progress
+from wikinav_jax.datasets.building.corpus import Corpus, Links
+from wikinav_jax.datasets.building.mentions import Mentions
+from wikinav_jax.datasets.building.spill import Spill
 from wikinav_jax.datasets.entities import EntityLinker
 from wikinav_jax.datasets.linking import LinkingOptions
-from wikinav_jax.datasets.mediawiki.corpus import Corpus, Links
-from wikinav_jax.datasets.mediawiki.mentions import Mentions
-from wikinav_jax.datasets.mediawiki.spill import Spill
 from wikinav_jax.datasets.statistics import distributions, graph_statistics
 from wikinav_jax.graph.block_table import BATCH_ROWS, BlockTable
 from wikinav_jax.graph.linked_text import EdgeKind, LinkedTextGraph, check_graph

@@ -11,14 +11,15 @@ from numpy.testing import assert_array_equal
 
 from tests.datasets.mediawiki.dumps import Page, dump
 from wikinav_jax.datasets.assemble import assemble_graph
+from wikinav_jax.datasets.building.chunks import PageOptions
+from wikinav_jax.datasets.building.graph import build_graph
 from wikinav_jax.datasets.documents import Document, Passage, Section
 from wikinav_jax.datasets.entities import LinkerOptions
 from wikinav_jax.datasets.linking import LinkingOptions
 from wikinav_jax.datasets.mediawiki import build as build_module
 from wikinav_jax.datasets.mediawiki.build import DumpBuild
 from wikinav_jax.datasets.mediawiki.dump import DumpReader
-from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
-from wikinav_jax.datasets.sources.graph import build_graph
+from wikinav_jax.datasets.mediawiki.pages import PageParser
 from wikinav_jax.graph.linked_text import ARRAYS
 
 

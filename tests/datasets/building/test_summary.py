@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wikinav_jax.datasets.mediawiki.summary import path_lengths, summary
+from wikinav_jax.datasets.building.summary import path_lengths, summary
 from wikinav_jax.datasets.statistics import graph_statistics
 from wikinav_jax.graph.csr import csr_from_edges
 from wikinav_jax.graph.linked_text import LinkedTextGraph

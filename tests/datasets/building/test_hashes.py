@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from wikinav_jax.datasets.mediawiki.hashes import (
+from wikinav_jax.datasets.building.hashes import (
     HashTable,
     name_hash,
     resolve_redirects,

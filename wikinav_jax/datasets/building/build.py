@@ -15,9 +15,9 @@ from absl import logging
 
 from wikinav_jax.common.files import fingerprint
 from wikinav_jax.common.progress import progress
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource, parse_chunks
-from wikinav_jax.datasets.mediawiki.spill import Spill
-from wikinav_jax.datasets.sources.source import Source, SourceOptions
+from wikinav_jax.datasets.building.pool import ChunkSource, parse_chunks
+from wikinav_jax.datasets.building.source import Source, SourceOptions
+from wikinav_jax.datasets.building.spill import Spill
 
 PARSER_VERSION = 4  # raise it when the same page gives other text or links
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from wikinav_jax.common.progress import progress
+from wikinav_jax.datasets.building.corpus import Anchors, Corpus
+from wikinav_jax.datasets.building.spill import Spill
 from wikinav_jax.datasets.entities import EntityLinker
 from wikinav_jax.datasets.linking import (
     UNKNOWN,
@@ -19,8 +21,6 @@ from wikinav_jax.datasets.linking import (
     anchors_seen,
     likely_mentions,
 )
-from wikinav_jax.datasets.mediawiki.corpus import Anchors, Corpus
-from wikinav_jax.datasets.mediawiki.spill import Spill
 
 
 class Mentions:

@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 
 from tests.datasets.mediawiki.dumps import Page
-from wikinav_jax.datasets.mediawiki import pages as pages_module
-from wikinav_jax.datasets.mediawiki.limits import PageLimitError, time_limit
-from wikinav_jax.datasets.mediawiki.pages import PageOptions, PageParser
-from wikinav_jax.datasets.mediawiki.pool import (
+from wikinav_jax.datasets.building.chunks import PageOptions
+from wikinav_jax.datasets.building.limits import PageLimitError, time_limit
+from wikinav_jax.datasets.building.pool import (
     ChunkSource,
     ParserPool,
     parse_chunks,
     serve,
     work_on_chunks,
 )
-from wikinav_jax.datasets.mediawiki.spill import Spill
+from wikinav_jax.datasets.building.spill import Spill
+from wikinav_jax.datasets.mediawiki import pages as pages_module
+from wikinav_jax.datasets.mediawiki.pages import PageParser
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 
 

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wikinav_jax.datasets.mediawiki.hashes import (
+from wikinav_jax.datasets.building.hashes import (
     NO_NAME,
     HashTable,
     name_hash,
     resolve_redirects,
     section_hash,
 )
-from wikinav_jax.datasets.mediawiki.spill import Spill
+from wikinav_jax.datasets.building.spill import Spill
 
 # What is read of all chunks at once; links are read chunk by chunk.
 _GLOBAL = (

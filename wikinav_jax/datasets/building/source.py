@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from wikinav_jax.datasets.mediawiki.pages import ChunkParser, PageOptions
-from wikinav_jax.datasets.mediawiki.pool import ChunkSource
+from wikinav_jax.datasets.building.chunks import ChunkParser, PageOptions
+from wikinav_jax.datasets.building.pool import ChunkSource
 
 # Chunks grow, so that small corpora are shared among workers and large ones have few files.
 FIRST_CHUNK = 256 << 10  # bytes

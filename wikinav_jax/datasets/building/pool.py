@@ -18,9 +18,9 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wikinav_jax.datasets.mediawiki.limits import limit_memory
-from wikinav_jax.datasets.mediawiki.pages import Chunk, ChunkParser, PageOptions
-from wikinav_jax.datasets.mediawiki.spill import Spill
+from wikinav_jax.datasets.building.chunks import Chunk, ChunkParser, PageOptions
+from wikinav_jax.datasets.building.limits import limit_memory
+from wikinav_jax.datasets.building.spill import Spill
 
 _MAX_DEATHS = 20  # of one chunk
 
