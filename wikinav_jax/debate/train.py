@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from wikinav_jax.common.files import write_json
 from wikinav_jax.debate.arguments import no_arguments, play, repeat
 from wikinav_jax.debate.classification import quick_figures
 from wikinav_jax.debate.data import labelled_split
@@ -18,12 +16,10 @@ from wikinav_jax.debate.losses import judge_loss, reinforce_loss, square_sum
 from wikinav_jax.debate.optimizers import AlternatingState
 from wikinav_jax.debate.room import Room
 from wikinav_jax.debate.types import AGENTS, Arguments, DebateGraph, LabelledQueries, ask
-from wikinav_jax.training.loop import FitRecord, fit
-from wikinav_jax.training.metrics import MetricWriter
+from wikinav_jax.training.run import Facts, fit_run, run_facts
 from wikinav_jax.training.state import TrainState, apply_gradients, step_key
 from wikinav_jax.training.step import Metrics, jit_step
 
-Facts = dict[str, Any]
 PRETRAIN, JUDGE, AGENT = 0, 1, 2
 
 
@@ -174,22 +170,13 @@ def _mean_by_agent(reward: jax.Array, weight: jax.Array) -> jax.Array:
 
 
 def train(room: Room) -> Facts:
-    """Trains to `config.train.num_steps`, from the last checkpoint if there is one.
-
-    Writes config.json, checkpoints and metrics into the workdir. Returns facts for the report.
-    Raises CheckpointError where the workdir holds another run, NonFiniteLossError, Preempted.
-    """
+    """Trains as `fit_run` says, from the last checkpoint if there is one; facts for the report."""
     config = room.config.train
-    if room.is_first:
-        room.workdir.mkdir(parents=True, exist_ok=True)
-
-    # ---- The step and the state it starts from ------------------------------------------------
     step_fn = jit_step(make_train_step(room), room.mesh, room.graph)
     state = room.initial_state()
-    num_params = {
-        name: sum(leaf.size for leaf in jax.tree.leaves(learner))
-        for name, learner in state.params.items()
-    }
+    num_params = sum(
+        leaf.size for name in ("judge", *AGENTS) for leaf in jax.tree.leaves(state.params[name])
+    )
     valid = labelled_split(room.kg, "valid", seed=room.config.seed, limit=config.evaluate_queries)
 
     def quick_evaluation(state: TrainState, step: int) -> Mapping[str, float]:
@@ -198,41 +185,11 @@ def train(room: Room) -> Facts:
         )
         return quick_figures(found.probability, valid.labels)
 
-    # ---- Train --------------------------------------------------------------------------------
-    with room.checkpointer(read_only=False) as checkpointer:
-        last = checkpointer.latest_step()
-        if last is not None:
-            checkpointer.read_run(last)  # another run's folder is refused before it is touched
-        if room.is_first:
-            write_json(room.workdir / "config.json", room.config.to_dict())
-        writer = MetricWriter(room.workdir)
-        _, record = fit(
-            state=state,
-            step_fn=step_fn,
-            batch_at=lambda step: room.sampler.batch_at(step, room.shards),
-            num_steps=config.num_steps,
-            mesh=room.mesh,
-            checkpointer=checkpointer,
-            writer=writer,
-            log_every=config.log_every,
-            checkpoint_every=config.checkpoint_every,
-            evaluate=quick_evaluation,
-            evaluate_every=config.evaluate_every,
-            workers=config.workers,
-            description="Training",
-        )
-        writer.close()
-    return _facts(room, record, num_params)
-
-
-def _facts(room: Room, record: FitRecord, num_params: Mapping[str, int]) -> Facts:
-    device = room.mesh.devices.flat[0]
-    return {
-        "Updates": record.end_step,
-        "Parameters": sum(num_params[name] for name in ("judge", *AGENTS)),
-        "Training (s)": round(record.total_seconds, 1),
-        "Debates per second": round(record.examples_per_second),
-        "Devices": f"{room.mesh.size} x {device.device_kind} ({device.platform})",
-        "Processes": jax.process_count(),
-        "Training record": asdict(record),
-    }
+    record = fit_run(
+        room,
+        state,
+        step_fn,
+        lambda step: room.sampler.batch_at(step, room.shards),
+        evaluate=quick_evaluation,
+    )
+    return run_facts(room.mesh, record, parameters=num_params, examples="Debates")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import jax
 import optax
 
-from wikinav_jax.common.files import write_json
 from wikinav_jax.navigation.config import dataset_of
 from wikinav_jax.navigation.device_graph import to_device
 from wikinav_jax.navigation.episodes import EpisodeSampler
@@ -23,12 +21,9 @@ from wikinav_jax.navigation.reinforce import make_reinforce_step
 from wikinav_jax.navigation.text_policy import TextLoss
 from wikinav_jax.navigation.text_types import TextBatch
 from wikinav_jax.navigation.types import NavigationBatch, NodeFeatures
-from wikinav_jax.training.loop import FitRecord, fit
-from wikinav_jax.training.metrics import MetricWriter
+from wikinav_jax.training.run import Facts, fit_run, run_facts
 from wikinav_jax.training.state import TrainState, apply_gradients, step_key
 from wikinav_jax.training.step import Metrics, StepFn, jit_step
-
-Facts = dict[str, Any]
 
 
 def make_train_step(
@@ -117,45 +112,18 @@ LEARNERS: dict[str, Callable[[Navigator], Learner]] = {
 
 
 def train(navigator: Navigator) -> Facts:
-    """Trains to `config.train.num_steps`, from the last checkpoint if there is one.
-
-    Writes config.json, checkpoints and metrics into the workdir. Returns facts for the report.
-    Raises CheckpointError where the workdir holds another run, NonFiniteLossError, Preempted.
-    """
-    config = navigator.config.train
-    if navigator.is_first:
-        navigator.workdir.mkdir(parents=True, exist_ok=True)
-
-    # ---- The step and the state it starts from ------------------------------------------------
-    step_fn, batch_at = LEARNERS[config.algorithm](navigator)
+    """Trains as `fit_run` says, from the last checkpoint if there is one; facts for the report."""
+    step_fn, batch_at = LEARNERS[navigator.config.train.algorithm](navigator)
     state = navigator.initial_state()
     num_params = sum(leaf.size for leaf in jax.tree.leaves(state.params))
-
-    # ---- Train --------------------------------------------------------------------------------
-    with navigator.checkpointer(read_only=False) as checkpointer:
-        last = checkpointer.latest_step()
-        if last is not None:
-            checkpointer.read_run(last)  # another run's folder is refused before it is touched
-        if navigator.is_first:
-            write_json(navigator.workdir / "config.json", navigator.config.to_dict())
-        writer = MetricWriter(navigator.workdir)
-        _, record = fit(
-            state=state,
-            step_fn=step_fn,
-            batch_at=batch_at,
-            num_steps=config.num_steps,
-            mesh=navigator.mesh,
-            checkpointer=checkpointer,
-            writer=writer,
-            log_every=config.log_every,
-            checkpoint_every=config.checkpoint_every,
-            evaluate=lambda state, step: _quick_evaluation(navigator, state),
-            evaluate_every=config.evaluate_every,
-            workers=config.workers,
-            description="Training",
-        )
-        writer.close()
-    return _facts(navigator, record, num_params)
+    record = fit_run(
+        navigator,
+        state,
+        step_fn,
+        batch_at,
+        evaluate=lambda state, step: _quick_evaluation(navigator, state),
+    )
+    return run_facts(navigator.mesh, record, parameters=num_params, examples="Decisions")
 
 
 def _quick_evaluation(navigator: Navigator, state: TrainState) -> Mapping[str, float]:
@@ -185,17 +153,3 @@ def _quick_evaluation(navigator: Navigator, state: TrainState) -> Mapping[str, f
             if row["metric"] == "success":
                 found[f"success_{row['decoding']}{suffix}"] = row["value"]
     return found
-
-
-def _facts(navigator: Navigator, record: FitRecord, num_params: int) -> Facts:
-    mesh = navigator.mesh
-    device = mesh.devices.flat[0]
-    return {
-        "Updates": record.end_step,
-        "Parameters": num_params,
-        "Training (s)": round(record.total_seconds, 1),
-        "Decisions per second": round(record.examples_per_second),
-        "Devices": f"{mesh.size} x {device.device_kind} ({device.platform})",
-        "Processes": jax.process_count(),
-        "Training record": asdict(record),
-    }
