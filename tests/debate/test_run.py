@@ -343,6 +343,15 @@ def test_what_would_fail_after_training_is_refused_before(field, value, message)
         check_config(config)
 
 
+def test_relations_that_nobody_has_are_refused_before_tables_are_trained(
+    places, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(room, "frozen_tables", lambda *unused: pytest.fail("trained first"))
+    config = make_config(places, **{"train.relations": ("citizen off",), "tables": "transe"})
+    with pytest.raises(ConfigError, match="train.relations.*Did you mean 'citizen of'"):
+        room.run(config, tmp_path, "train")
+
+
 def test_evaluating_before_training_says_so(places, tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="train first"):
         room.run(make_config(places), tmp_path, "evaluate")

@@ -18,7 +18,7 @@ from wikinav_jax.datasets.knowledge_graphs import load_knowledge_graph
 from wikinav_jax.debate.classification import Scored, details
 from wikinav_jax.debate.complete import completion_rows
 from wikinav_jax.debate.config import apply_compat, check_config
-from wikinav_jax.debate.data import Labelled, labelled_split
+from wikinav_jax.debate.data import Labelled, labelled_split, training_facts
 from wikinav_jax.debate.evaluate import Debated, debate_claims, mean_probability
 from wikinav_jax.debate.explain import explain_claim, find_triple
 from wikinav_jax.debate.hiding import AUTO, choose_rule
@@ -64,6 +64,7 @@ def run(config: ConfigDict, workdir: Path, mode: str) -> None:
         logging.info("%s: edges are hidden by the rule %r: %s", kg.name, rule, why)
         config = ConfigDict(config.to_dict())
         config.debate.hide = rule
+    training_facts(kg, config.train.relations)  # wrong names are refused before tables are trained
     triple = find_triple(kg, config.explain.triple) if mode == "explain" else None
     tables = None
     if config.tables != "learned":
