@@ -67,6 +67,15 @@ def test_objects_are_as_popular_as_the_published_ones():
     assert share_of_the_common(1) == pytest.approx(21 / 39, abs=0.04)
 
 
+def test_subjects_can_be_as_popular_too():
+    turned = [(o, p, s) for s, p, o in [(f"s{i}", "r", COMMON[i]) for i in range(40)]]
+    false = [("o0", "r", f"t{i}") for i in range(40)]
+    labelled = ([*false, turned[0]], [0] * 40 + [1])
+    kg = from_triples(turned, valid_labelled=labelled)
+    assert like_published(kg, kg.train, "subject").popularity == pytest.approx(1.5)
+    assert like_published(kg, kg.train, "object").popularity == 0
+
+
 def test_with_too_few_published_triples_negatives_are_those_of_the_facts():
     kg = proposed_graph({"many": MIN_PUBLISHED - 1})
     assert like_published(kg, kg.train) is None

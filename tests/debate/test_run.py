@@ -348,7 +348,7 @@ def test_relations_that_nobody_has_are_refused_before_tables_are_trained(
 ):
     monkeypatch.setattr(room, "frozen_tables", lambda *unused: pytest.fail("trained first"))
     config = make_config(places, **{"train.relations": ("citizen off",), "tables": "transe"})
-    with pytest.raises(ConfigError, match="train.relations.*Did you mean 'citizen of'"):
+    with pytest.raises(ConfigError, match=r"train\.relations.*Did you mean 'citizen of'"):
         room.run(config, tmp_path, "train")
 
 

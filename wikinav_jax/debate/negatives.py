@@ -35,13 +35,13 @@ class PlausibleNegatives:
             raise ValueError(f"side={side!r} is not one of {', '.join(SIDES)}")
         if known not in ("train", "all"):
             raise ValueError(f"known={known!r} is neither 'train' nor 'all'")
-        self.column = 2 if side == "object" else 0
+        self._column = 2 if side == "object" else 0
         self._tries = tries
         train = np.asarray(kg.train, np.int64)
         self._num_entities, self._num_relations = kg.num_entities, kg.num_relations
         facts = [train] if known == "train" else [train, kg.valid, kg.test]
         self._facts = np.unique(self._keys(np.concatenate(facts)))
-        pairs, counts = np.unique(train[:, [1, self.column]], axis=0, return_counts=True)
+        pairs, counts = np.unique(train[:, [1, self._column]], axis=0, return_counts=True)
         self._pool = pairs[:, 1].astype(np.int32)
         self._begin = np.searchsorted(pairs[:, 0], np.arange(kg.num_relations + 1))
         self._weight_before: np.ndarray | None = None  # [pool + 1] running sum
@@ -86,7 +86,7 @@ class PlausibleNegatives:
                 break
             place = self._places(begin[left], size[left], rng)
             trial = triples[left]
-            trial[:, self.column] = self._pool[place]
+            trial[:, self._column] = self._pool[place]
             good = ~self.is_fact(trial)
             wanted[left[good]] = trial[good]
             found[left[good]] = True

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wikinav_jax.debate.negatives import PlausibleNegatives
+from wikinav_jax.debate.priors import TrainCountPrior
 from wikinav_jax.graph.triples import KnowledgeGraph
 
 NEGATIVES = ("facts", "validation")
@@ -66,12 +67,12 @@ def _popularity(
     kg: KnowledgeGraph, facts: np.ndarray, chance: np.ndarray, false: np.ndarray, side: str
 ) -> float:
     """The exponent with which negatives are as popular as the triples `false`."""
-    column = PlausibleNegatives(kg, side).column
-    count = np.zeros((kg.num_relations, kg.num_entities), np.int32)
-    np.add.at(count, (kg.train[:, 1], kg.train[:, column]), 1)
+    count = TrainCountPrior(kg)
 
     def mean_log_count(triples: np.ndarray) -> float:
-        found = count[triples[:, 1], triples[:, column]]
+        if side == "subject":
+            triples = kg.with_inverses(triples)[len(triples) :]
+        found = count(triples)
         return float(np.log(found[found > 0]).mean()) if found.any() else 0.0
 
     rng = np.random.default_rng(0)
@@ -80,5 +81,6 @@ def _popularity(
     for exponent in _EXPONENTS:
         drawn, found = PlausibleNegatives(kg, side, popularity=exponent).draw(bases, rng)
         reached.append(mean_log_count(drawn[found]))
-    # Greater exponents reach greater counts, but for chance.
-    return float(np.interp(mean_log_count(false), np.maximum.accumulate(reached), _EXPONENTS))
+    # Greater exponents reach greater counts, but for chance; where all are the same, 0 will do.
+    rising = np.maximum.accumulate(reached) + 1e-9 * np.arange(len(reached))
+    return float(np.interp(mean_log_count(false), rising, _EXPONENTS))
