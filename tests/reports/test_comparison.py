@@ -44,6 +44,21 @@ def test_groups_are_kept_apart_and_held_out_comes_first():
     ]
 
 
+def test_tasks_that_share_no_metric_are_kept_apart():
+    ranks = [
+        {"task": task, "metric": metric, "value": 1.0}
+        for task, metric in (("ranks_a", "mrr"), ("ranks_b", "mean_rank"))
+    ]
+    apart = compare(rows_of(*ranks, {}))
+    assert [c.tasks for c in apart] == [("multistep",), ("ranks_a",), ("ranks_b",)]
+    assert [c.main_metric for c in apart] == ["success", "mrr", "mean_rank"]
+    # A task that has both metrics joins the others.
+    joint = {"task": "ranks_c", "value": 1.0}
+    bridge = [{**joint, "metric": "mean_rank"}, {**joint, "metric": "mrr"}]
+    together = compare(rows_of(*ranks, *bridge, {}))
+    assert [c.tasks for c in together] == [("multistep",), ("ranks_a", "ranks_b", "ranks_c")]
+
+
 def test_order_of_tasks_lines_and_metrics():
     (comparison,) = compare(map(parse_row, make_rows()))
     assert comparison.tasks == ("5-step", "10-step", "20-step", "multistep")

@@ -130,17 +130,34 @@ def _line_order(line: Line) -> tuple[object, ...]:
     )
 
 
+def _by_measures(rows: list[Row]) -> list[list[Row]]:
+    """The rows in parts: tasks that share no metric, as accuracy and ranks, are told apart."""
+    metrics: dict[str, set[str]] = {}
+    for row in rows:
+        if not names.metric_name(row.metric).is_note:
+            metrics.setdefault(row.task, set()).add(row.metric)
+    parts: list[tuple[set[str], set[str]]] = []  # tasks and their metrics
+    for task, own in metrics.items():
+        joined = [part for part in parts if part[1] & own]
+        parts = [part for part in parts if not part[1] & own]
+        parts.append(
+            ({task}.union(*(part[0] for part in joined)), own.union(*(part[1] for part in joined)))
+        )
+    return [[row for row in rows if row.task in tasks] for tasks, _ in parts]
+
+
 def compare(rows: Iterable[Row]) -> list[Comparison]:
     """One Comparison per (system, dataset, split), held-out splits first.
 
-    Of rows with the same key the last one counts.
+    Tasks that share no metric are apart. Of rows with the same key the last one counts.
     """
     last = {row.key: row for row in rows}
     groups: dict[Group, list[Row]] = {}
     for row in last.values():
         groups.setdefault(Group(row.system, row.dataset, row.split), []).append(row)
     comparisons = []
-    for group, members in groups.items():
+    parts = [(group, part) for group, whole in groups.items() for part in _by_measures(whole)]
+    for group, members in parts:
         notes = _notes(row for row in members if names.metric_name(row.metric).is_note)
         members = [row for row in members if not names.metric_name(row.metric).is_note]
         if not members:
@@ -165,5 +182,6 @@ def compare(rows: Iterable[Row]) -> list[Comparison]:
             item.group.system,
             names.split_order(item.group.split),
             names.natural(item.group.dataset),
+            names.metric_order(item.main_metric),
         ),
     )

@@ -62,7 +62,10 @@ def _group_heading(comparison: Comparison, every: tuple[Comparison, ...]) -> str
     if len(every) == 1:
         return ""
     group = comparison.group
-    return f"{names.dataset_label(group.dataset)}, {names.split_label(group.split)}"
+    parts = [names.dataset_label(group.dataset), names.split_label(group.split)]
+    if sum(item.group == group for item in every) > 1:
+        parts.append(names.metric_name(comparison.main_metric).label)
+    return ", ".join(parts)
 
 
 def games_section(run: RunFiles) -> Markup | None:
