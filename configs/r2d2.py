@@ -27,6 +27,8 @@ Graphs, as --config=configs/r2d2.py:NAME; NAME+VARIANT changes one thing, NAME+V
                  none, see wikinav_jax/debate/hiding.py
   proposed       likewise; false claims of training are drawn to be like the published false
                  validation triples, where there are some, see wikinav_jax/debate/proposals.py
+  any_object     likewise; half of the false claims have any entity, plausible or not: for rankings
+                 among all entities
   own_answers    the agents may use other known answers of the query (hide="query")
   released_code  what the published code does otherwise than the paper; and one difference each:
   mean, no_baseline, constant_entropy, no_l2, shared_previous, seen_inverse, first_200,
@@ -161,6 +163,7 @@ VARIANTS: dict[str, Callable[[ConfigDict], None]] = {
     "sight": _set(debate__marks="neighbours"),
     "pair": _set(debate__hide="auto"),
     "proposed": _set(train__negatives="validation"),
+    "any_object": _set(train__any_object=0.5),
     "own_answers": _set(debate__hide="query"),
     "released_code": _released_code,
     "mean": _set(judge__aggregate="mean"),

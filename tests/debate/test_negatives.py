@@ -36,6 +36,19 @@ def test_facts_of_other_splits_are_spared_only_on_request():
     assert not found.any()
 
 
+def test_a_share_of_negatives_can_have_any_entity():
+    kg = from_triples([*[(f"s{i}", "r", f"o{i % 4}") for i in range(40)], ("s0", "q", "o0")])
+    bases = np.repeat(kg.train[kg.train[:, 1] == kg.relations.index("r")], 50, axis=0)
+    drawn, found = PlausibleNegatives(kg, anything=0.5).draw(bases, np.random.default_rng(0))
+    assert found.all()
+    assert not PlausibleNegatives(kg).is_fact(drawn).any()
+    # Half of them have any of 44 entities but the right one, 3 of which are plausible.
+    plausible = np.isin(drawn[:, 2], kg.train[:, 2]).mean()
+    np.testing.assert_allclose(plausible, 0.5 + 0.5 * 3 / 43, atol=0.03)
+    lonely = kg.train[kg.train[:, 1] == kg.relations.index("q")]
+    assert PlausibleNegatives(kg, anything=1.0).draw(lonely, np.random.default_rng(0))[1].all()
+
+
 def test_a_relation_with_one_object_has_no_negative():
     kg = from_triples([("a", "r", "x"), ("b", "r", "x")])
     drawn, found = PlausibleNegatives(kg).draw(kg.train, np.random.default_rng(0))

@@ -97,6 +97,7 @@ def default_config() -> ConfigDict:
     # How false claims are drawn: one of every fact, or, beyond the paper, "validation": like the
     # published false validation triples, where there are some, see proposals.py.
     config.train.negatives = "facts"
+    config.train.any_object = 0.0  # beyond the paper: share of them that have any entity
     config.train.reward = "logit"  # the judge's score of an argument alone, or its "probability"
     config.train.baseline = True  # subtract a moving average of rewards
     config.train.baseline_decay = 0.95  # once an update of the agents
@@ -204,6 +205,7 @@ def check_config(config: ConfigDict) -> None:
     check_range("train.entropy_decay", train.entropy_decay, 0, 1)
     check_range("train.entropy_bonus", train.entropy_bonus, 0)
     check_range("train.l2", train.l2, 0)
+    check_range("train.any_object", train.any_object, 0, 1)
     if train.num_steps <= train.pretrain_steps:
         logging.warning(
             "config.train.num_steps=%d is not above config.train.pretrain_steps=%d, until which "

@@ -102,6 +102,7 @@ class QuerySampler:
         negative_side: str = "object",
         relations: Sequence[str] = (),
         negatives: str = "facts",
+        anything: float = 0.0,
     ) -> None:
         if queries_per_shard % 2:
             raise ValueError(f"queries_per_shard={queries_per_shard} must be even")
@@ -114,7 +115,9 @@ class QuerySampler:
             found = like_published(kg, self._facts, negative_side)
             if found is not None:
                 self._chance, popularity = np.cumsum(found.chance), found.popularity
-        self._negatives = PlausibleNegatives(kg, negative_side, popularity=popularity)
+        self._negatives = PlausibleNegatives(
+            kg, negative_side, popularity=popularity, anything=anything
+        )
 
     def batch_at(self, step: int, shards: Iterable[int]) -> LabelledQueries:
         """Leaves [S, Q] of the given shards; shard s of step t is drawn from (seed, s, t)."""

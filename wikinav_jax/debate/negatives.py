@@ -19,7 +19,8 @@ class PlausibleNegatives:
     over those with which it is no training fact; "subject" replaces s likewise. Facts of the other
     splits are not looked at, for training must not know them; with known="all", for evaluation, a
     negative is no fact of any split. With `popularity`, o' is drawn with a chance in proportion to
-    that power of the number of training facts with p and o': 0 is uniform.
+    that power of the number of training facts with p and o': 0 is uniform. With `anything`, that
+    share of negatives have any entity instead, plausible or not.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class PlausibleNegatives:
         known: str = "train",
         tries: int = 16,
         popularity: float = 0.0,
+        anything: float = 0.0,
     ) -> None:
         if side not in SIDES:
             raise ValueError(f"side={side!r} is not one of {', '.join(SIDES)}")
@@ -37,6 +39,7 @@ class PlausibleNegatives:
             raise ValueError(f"known={known!r} is neither 'train' nor 'all'")
         self._column = 2 if side == "object" else 0
         self._tries = tries
+        self._anything = anything
         train = np.asarray(kg.train, np.int64)
         self._num_entities, self._num_relations = kg.num_entities, kg.num_relations
         facts = [train] if known == "train" else [train, kg.valid, kg.test]
@@ -80,13 +83,19 @@ class PlausibleNegatives:
         begin, size = self._begin[relation], self._begin[relation + 1] - self._begin[relation]
         wanted = triples.copy()
         found = np.zeros(len(triples), bool)
+        free = np.zeros(len(triples), bool)
+        if self._anything:
+            free = rng.random(len(triples)) < self._anything
         for _ in range(self._tries):
-            left = np.flatnonzero(~found & (size > 1))
+            left = np.flatnonzero(~found & ((size > 1) | free))
             if not len(left):
                 break
             place = self._places(begin[left], size[left], rng)
             trial = triples[left]
             trial[:, self._column] = self._pool[place]
+            if self._anything:
+                drawn = rng.integers(0, self._num_entities, len(left))
+                trial[:, self._column] = np.where(free[left], drawn, trial[:, self._column])
             good = ~self.is_fact(trial)
             wanted[left[good]] = trial[good]
             found[left[good]] = True

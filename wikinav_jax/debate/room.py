@@ -104,6 +104,7 @@ class Room:
             negative_side=train.negative_side,
             relations=train.relations,
             negatives=train.negatives,
+            anything=train.any_object,
         )
         self.optimizers = self._make_optimizers()
         self.optimizer = alternating(self.optimizers)
