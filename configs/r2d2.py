@@ -111,6 +111,8 @@ def _dag(config: ConfigDict) -> None:
     _hetionet(config)
     config.dataset.options.task = "dag"
     config.train.relations = ("DaG",)
+    config.completion.max_queries = 50  # each has some 5,000 candidates, all to be debated
+    config.completion.rollouts = 2
 
 
 def _small(config: ConfigDict) -> None:
