@@ -12,14 +12,19 @@ from typing import Any
 from wikinav_jax.datasets.building.build import CorpusBuild
 from wikinav_jax.datasets.building.chunks import PageOptions
 from wikinav_jax.datasets.building.pool import ChunkSource
-from wikinav_jax.datasets.building.source import Origin, Page, SourceOptions, cut_chunks
+from wikinav_jax.datasets.building.source import (
+    FIRST_CHUNK,
+    LARGEST_CHUNK,
+    Origin,
+    Page,
+    SourceOptions,
+    cut_chunks,
+)
 from wikinav_jax.datasets.mediawiki.dump import DumpReader
 from wikinav_jax.datasets.mediawiki.pages import PageParser
 from wikinav_jax.datasets.mediawiki.titles import SiteInfo
 
-# Chunks grow, so that small dumps are shared among workers and large ones have few files.
-_FIRST_CHUNK = 256 << 10  # bytes of page sources
-_LARGEST_CHUNK = 4 << 20
+_FIRST_CHUNK, _LARGEST_CHUNK = FIRST_CHUNK, LARGEST_CHUNK  # bytes of page sources
 _WIKIMEDIA = (
     "wikipedia.org",
     "wiktionary.org",
