@@ -55,8 +55,8 @@ def test_objects_are_as_popular_as_the_published_ones():
 
     def share_of_the_common(popularity: float) -> float:
         bases = np.repeat(kg.train[kg.train[:, 2] != kg.find_entity("o0")], 40, axis=0)
-        drawn, found = PlausibleNegatives(kg, popularity=popularity).draw(
-            bases, np.random.default_rng(0)
+        drawn, found = (
+            PlausibleNegatives(kg).with_popularity(popularity).draw(bases, np.random.default_rng(0))
         )
         assert found.all()
         assert not PlausibleNegatives(kg).is_fact(drawn).any()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wikinav_jax.datasets.knowledge_graphs_tasks import ASKED_OF_PEOPLE
 from wikinav_jax.debate.scores import ranks_in_groups
 from wikinav_jax.graph.triples import KnowledgeGraph
 
@@ -24,11 +25,8 @@ PAPER_RELATIONS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         ("religion", "/people/person/religion", False),
         ("ethnicity", "/people/ethnicity/people", True),
     ),
-    "fb15k237_completion": (
-        ("profession", "/people/person/profession", False),
-        ("nationality", "/people/person/nationality", False),
-        ("religion", "/people/person/religion", False),
-        ("ethnicity", "/people/person/ethnicity", False),
+    "fb15k237_completion": tuple(
+        (relation.rpartition("/")[2], relation, False) for relation in ASKED_OF_PEOPLE
     ),
     "hetionet_ctd": (("CtD", "CtD", False),),
     "hetionet_dag": (("DaG", "DaG", False),),

@@ -110,14 +110,12 @@ class QuerySampler:
         self._half = queries_per_shard // 2
         self._seed = seed
         self._chance: np.ndarray | None = None  # running sum of each fact's to be twisted
-        popularity = 0.0
+        self._negatives = PlausibleNegatives(kg, negative_side, anything=anything)
         if negatives == "validation":
             found = like_published(kg, self._facts, negative_side)
             if found is not None:
-                self._chance, popularity = np.cumsum(found.chance), found.popularity
-        self._negatives = PlausibleNegatives(
-            kg, negative_side, popularity=popularity, anything=anything
-        )
+                self._chance = np.cumsum(found.chance)
+                self._negatives = self._negatives.with_popularity(found.popularity)
 
     def batch_at(self, step: int, shards: Iterable[int]) -> LabelledQueries:
         """Leaves [S, Q] of the given shards; shard s of step t is drawn from (seed, s, t)."""

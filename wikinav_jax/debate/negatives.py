@@ -5,6 +5,8 @@ R2D2 paper, section 4; the published labelled files of FB15k-237 and WN18RR are 
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from wikinav_jax.graph.triples import KnowledgeGraph
@@ -18,9 +20,8 @@ class PlausibleNegatives:
     "object" replaces (s, p, o) by (s, p, o') with o' among the objects of p in training, uniform
     over those with which it is no training fact; "subject" replaces s likewise. Facts of the other
     splits are not looked at, for training must not know them; with known="all", for evaluation, a
-    negative is no fact of any split. With `popularity`, o' is drawn with a chance in proportion to
-    that power of the number of training facts with p and o': 0 is uniform. With `anything`, that
-    share of negatives have any entity instead, plausible or not.
+    negative is no fact of any split. With `anything`, that share of negatives have any entity
+    instead, plausible or not.
     """
 
     def __init__(
@@ -30,7 +31,6 @@ class PlausibleNegatives:
         *,
         known: str = "train",
         tries: int = 16,
-        popularity: float = 0.0,
         anything: float = 0.0,
     ) -> None:
         if side not in SIDES:
@@ -47,9 +47,8 @@ class PlausibleNegatives:
         pairs, counts = np.unique(train[:, [1, self._column]], axis=0, return_counts=True)
         self._pool = pairs[:, 1].astype(np.int32)
         self._begin = np.searchsorted(pairs[:, 0], np.arange(kg.num_relations + 1))
+        self._counts = counts  # of the pool, training facts
         self._weight_before: np.ndarray | None = None  # [pool + 1] running sum
-        if popularity:
-            self._weight_before = np.concatenate([[0.0], np.cumsum(counts**popularity)])
 
     def _keys(self, triples: np.ndarray) -> np.ndarray:
         subject, relation, obj = triples.T.astype(np.int64)
@@ -60,6 +59,17 @@ class PlausibleNegatives:
         keys = self._keys(triples)
         place = np.minimum(np.searchsorted(self._facts, keys), len(self._facts) - 1)
         return self._facts[place] == keys
+
+    def with_popularity(self, exponent: float) -> PlausibleNegatives:
+        """The same, but o' has a chance in proportion to a power of its training facts with p.
+
+        0 is uniform, as without.
+        """
+        changed = copy.copy(self)
+        changed._weight_before = None
+        if exponent:
+            changed._weight_before = np.concatenate([[0.0], np.cumsum(self._counts**exponent)])
+        return changed
 
     def _places(self, begin: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A place in the pool for each span of it, int64 [n]."""

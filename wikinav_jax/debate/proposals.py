@@ -28,7 +28,7 @@ class Proposals(NamedTuple):
     """How false claims of training are drawn."""
 
     chance: np.ndarray  # float64 [n] of each fact to have a negative made of it; adds up to 1
-    popularity: float  # exponent of `PlausibleNegatives`
+    popularity: float  # exponent of `PlausibleNegatives.with_popularity`
 
 
 def like_published(kg: KnowledgeGraph, facts: np.ndarray, side: str = "object") -> Proposals | None:
@@ -67,7 +67,7 @@ def _popularity(
     kg: KnowledgeGraph, facts: np.ndarray, chance: np.ndarray, false: np.ndarray, side: str
 ) -> float:
     """The exponent with which negatives are as popular as the triples `false`."""
-    count = TrainCountPrior(kg)
+    count, negatives = TrainCountPrior(kg), PlausibleNegatives(kg, side)
 
     def mean_log_count(triples: np.ndarray) -> float:
         if side == "subject":
@@ -79,7 +79,7 @@ def _popularity(
     bases = facts[rng.choice(len(facts), _DRAWS, p=chance)]
     reached = []
     for exponent in _EXPONENTS:
-        drawn, found = PlausibleNegatives(kg, side, popularity=exponent).draw(bases, rng)
+        drawn, found = negatives.with_popularity(exponent).draw(bases, rng)
         reached.append(mean_log_count(drawn[found]))
     # Greater exponents reach greater counts, but for chance; where all are the same, 0 will do.
     rising = np.maximum.accumulate(reached) + 1e-9 * np.arange(len(reached))
